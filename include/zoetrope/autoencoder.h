@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loaded model. Const and shareable between threads; work in progress lives in Streams.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "zoetrope/error.h"
+#include "zoetrope/export.h"
+#include "zoetrope/stream.h"
+#include "zoetrope/tensor_view.h"
+#include "zoetrope/video_format.h"
+
+namespace zoetrope {
+inline namespace v0 {
+
+// Where the library takes its memory from. `allocate` returns null when there is none.
+struct Allocator {
+  std::function<void*(size_t bytes, size_t alignment)> allocate;
+  std::function<void(void* data, size_t bytes)> deallocate;
+};
+
+enum class LogLevel : uint8_t { kInfo, kWarning };
+
+struct LoadOptions {
+  std::string device = "auto";        // "auto" or "cpu"
+  std::optional<DType> encode_dtype;  // operand type; empty: the device's own choice
+  std::optional<DType> decode_dtype;
+  int threads = 0;                           // CPU worker threads; 0: one per core
+  bool encoder = true;                       // load what encodes, if the checkpoint holds it
+  bool decoder = true;                       // load what decodes, if the checkpoint holds it
+  std::vector<std::string> disabled_passes;  // compiler passes to leave out, by name
+  Allocator allocator;                       // empty: the library's own
+  // Called from the loading thread with tensors done and their number.
+  std::function<void(int64_t done, int64_t total)> progress;
+  std::function<void(LogLevel, std::string_view message)> log;
+  std::function<bool()> cancelled;  // polled between tensors; true ends in Error kCancelled
+};
+
+// What was found in the checkpoint.
+struct ModelInfo {
+  std::string family;            // "wan2.1"
+  std::string device;            // "cpu"
+  int64_t encoder_base_dim = 0;  // 0: no encoder loaded
+  int64_t decoder_base_dim = 0;  // 0: no decoder loaded
+  int64_t video_channels = 3;
+  int64_t latent_channels = 16;
+  int64_t spatial_stride = 8;   // video pixels per latent pixel, each way
+  int64_t temporal_stride = 4;  // video frames per latent frame, after the first
+  std::vector<float> latents_mean;
+  std::vector<float> latents_std;
+  std::string weights_checksum;  // of the values loaded, whatever the file's format and naming
+};
+
+// Bytes that a Stream takes beside the weights.
+struct MemoryNeeded {
+  int64_t weights = 0;  // packed, shared by all Streams
+  int64_t state = 0;    // histories
+  int64_t arena = 0;    // values of one step
+  int64_t staging = 0;  // frames held at the edges
+  int64_t total() const { return weights + state + arena + staging; }
+};
+
+class ZOETROPE_API Autoencoder {
+ public:
+  // `weights`: a .safetensors or .pth file, a diffusers folder, or random[:base_dim[:seed]].
+  // Throws kCheckpoint, kIo, kUnsupported, kOutOfMemory, kCancelled.
+  static Autoencoder load(const std::string& weights, const LoadOptions& options = {});
+
+  // Named tensors in memory, in any known naming. They are only read during the call.
+  static Autoencoder from_tensors(const std::vector<NamedTensor>& tensors,
+                                  const LoadOptions& options = {});
+
+  const ModelInfo& info() const;
+
+  EncodeStream open_encode(const StreamOptions& options) const;
+  DecodeStream open_decode(const StreamOptions& options) const;
+
+  // Whole clips at once. `video` has the format's four axes, or five with a leading batch axis:
+  // clips are coded one after another, single frames (T = 1) together. Outputs are as in
+  // EncodeStream::push, with the same batch axis. height and width of `options` may be 0: they are
+  // taken from `video`. Throws kInvalidArgument unless T = 4k + 1.
+  void encode(const TensorView& video, const EncodeOutputs& outputs,
+              const StreamOptions& options = {}) const;
+  void decode(const TensorView& latents, const TensorView& video,
+              const StreamOptions& options = {}) const;
+
+  // What open_encode or open_decode would take; computed without touching the device.
+  MemoryNeeded memory_needed_encode(const StreamOptions& options) const;
+  MemoryNeeded memory_needed_decode(const StreamOptions& options) const;
+
+  struct Implementation;
+
+ private:
+  explicit Autoencoder(std::shared_ptr<const Implementation> implementation);
+  std::shared_ptr<const Implementation> implementation_;
+};
+
+}  // namespace v0
+}  // namespace zoetrope

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kind of device can do, known without the device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/plan.h"
+#include "graph/graph.h"
+
+namespace zoetrope {
+
+// The kernel for one op.
+struct Choice {
+  std::string kernel;
+  std::string weight_layout;        // of the constant "weight"; other constants stay plain
+  std::optional<Extent> workspace;  // scratch while the op runs
+  int64_t workspace_extra_bytes = 0;
+  bool in_place = false;             // y may overwrite x
+  std::vector<std::string> refused;  // "kernel: why not", for more specific kernels
+};
+
+class Target {
+ public:
+  virtual ~Target() = default;
+
+  // "cpu-avx3"
+  virtual std::string name() const = 0;
+
+  // Why no kernel can run `op`, or empty. Passes ask it before they make an op.
+  virtual std::string refusal(const graph::Graph& graph, const graph::Op& op) const = 0;
+
+  // Depends on the op, its channels and types; never on frames, height or width.
+  virtual Choice choose(const graph::Graph& graph, const graph::Op& op) const = 0;
+
+  // The layout of a constant that no kernel asks to be packed: float32 as read.
+  static constexpr const char* kPlainLayout = "plain";
+
+  // `values` are the constant's, row-major, of shape `shape`.
+  virtual std::vector<std::byte> pack(const std::string& layout, const std::vector<int64_t>& shape,
+                                      const std::vector<float>& values) const = 0;
+};
+
+}  // namespace zoetrope
