@@ -52,9 +52,9 @@ void store(void* data, int64_t index, T value) {
 
 }  // namespace
 
-int64_t size_of(DType dtype) { return row_of(dtype).size; }
+int64_t v0::size_of(DType dtype) { return row_of(dtype).size; }
 
-std::string_view name_of(DType dtype) { return row_of(dtype).name; }
+std::string_view v0::name_of(DType dtype) { return row_of(dtype).name; }
 
 bool is_floating(DType dtype) { return row_of(dtype).floating; }
 

@@ -10,8 +10,8 @@
 namespace zoetrope {
 
 struct ThreadPool::Loop {
-  Loop(int64_t count, const std::function<void(int64_t)>& item, const LoopControl& control)
-      : count(count), item(item), control(control) {}
+  Loop(int64_t items, const std::function<void(int64_t)>& run_item, const LoopControl& stop_rule)
+      : count(items), item(run_item), control(stop_rule) {}
 
   // Takes items until none is left.
   void drain() {
