@@ -61,10 +61,10 @@ struct Step {
   std::string name;    // of the value it makes
   std::string op;      // of the Graph op, e.g. "conv"
   std::string kernel;  // a row of the backend's table
-  std::map<std::string, int64_t> attributes;
-  std::map<std::string, int32_t> buffers;    // role ("x", "history", "y", ...) -> Plan::buffers
-  std::map<std::string, int32_t> constants;  // role ("weight", "bias", ...) -> Plan::constants
-  std::vector<std::string> refused;          // "kernel: why not", for more specific kernels
+  std::map<std::string, int64_t> attributes = {};
+  std::map<std::string, int32_t> buffers = {};  // role ("x", "history", "y", ...) -> Plan::buffers
+  std::map<std::string, int32_t> constants = {};  // role ("weight", "bias", ...) -> Plan::constants
+  std::vector<std::string> refused = {};          // "kernel: why not", for more specific kernels
   bool operator==(const Step&) const = default;
 };
 

@@ -19,8 +19,8 @@ struct Choice {
   std::string weight_layout;        // of the constant "weight"; other constants stay plain
   std::optional<Extent> workspace;  // scratch while the op runs
   int64_t workspace_extra_bytes = 0;
-  bool in_place = false;             // y may overwrite x
-  std::vector<std::string> refused;  // "kernel: why not", for more specific kernels
+  std::vector<std::string> in_place;  // roles ("x", "residual") that y may overwrite
+  std::vector<std::string> refused;   // "kernel: why not", for more specific kernels
 };
 
 class Target {

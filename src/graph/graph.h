@@ -78,7 +78,7 @@ struct Op {
   ConstantId weight = kNone;
   ConstantId bias = kNone;
   ConstantId gamma = kNone;
-  ConvShape conv;
+  ConvShape conv = {};
   bool silu = false;  // kRmsNorm: SiLU follows
   ValueId y = kNone;
   ValueId history_out = kNone;  // the history's new content; the same frames as `history`

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/passes.h"
+#include "graph/rewrite.h"
+
+namespace zoetrope::compiler {
+namespace {
+
+using graph::Constant;
+using graph::Graph;
+using graph::Op;
+
+bool is_linear(const Op& op) {
+  const graph::ConvShape& conv = op.conv;
+  return op.kind == graph::OpKind::kConv && conv.taps_read() == 1 && conv.kernel_time == 1 &&
+         conv.stride_space == 1;
+}
+
+// product[i][j] = sum over k of left[i][k] * right[k][j], summed in double.
+std::vector<float> multiply(const std::vector<float>& left, const std::vector<float>& right,
+                            size_t inner) {
+  const size_t rows = left.size() / inner;
+  const size_t columns = right.size() / inner;
+  std::vector<float> product(rows * columns);
+  std::vector<double> row(columns);
+  for (size_t i = 0; i < rows; ++i) {
+    row.assign(columns, 0);
+    for (size_t k = 0; k < inner; ++k) {
+      const double factor = left[i * inner + k];
+      for (size_t j = 0; j < columns; ++j) row[j] += factor * right[k * columns + j];
+    }
+    for (size_t j = 0; j < columns; ++j) product[i * columns + j] = static_cast<float>(row[j]);
+  }
+  return product;
+}
+
+// Applying `linear` after `conv`: its matrix times the conv's weight, seen as (c_out, the rest).
+Constant folded_weight(const Constant& linear, const Constant& conv) {
+  std::vector<int64_t> shape = conv.shape;
+  shape[0] = linear.shape[0];
+  const auto inner = static_cast<size_t>(linear.shape[1]);
+  return {.name = linear.name + "*" + conv.name,
+          .shape = std::move(shape),
+          .read = [linear, conv, inner] { return multiply(linear.read(), conv.read(), inner); }};
+}
+
+Constant folded_bias(const Constant& linear, const Constant& linear_bias, const Constant& bias) {
+  const auto inner = static_cast<size_t>(linear.shape[1]);
+  return {.name = linear.name + "*" + bias.name,
+          .shape = linear_bias.shape,
+          .read = [linear, linear_bias, bias, inner] {
+            std::vector<float> sum = multiply(linear.read(), bias.read(), inner);
+            const std::vector<float> added = linear_bias.read();
+            for (size_t i = 0; i < sum.size(); ++i) sum[i] += added[i];
+            return sum;
+          }};
+}
+
+graph::ConstantId add_constant(Graph& graph, Constant constant) {
+  graph.constants.push_back(std::move(constant));
+  return static_cast<graph::ConstantId>(graph.constants.size() - 1);
+}
+
+}  // namespace
+
+int fold_linear(Graph& graph, const Target& target) {
+  int changes = 0;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const Op linear = graph.ops[i];
+    if (!is_linear(linear) || linear.residual != graph::kNone) continue;
+    Op* conv = graph::maker_for_only_reader(graph, linear.x);
+    if (conv == nullptr || conv->kind != graph::OpKind::kConv || conv->residual != graph::kNone) {
+      continue;
+    }
+    Op folded = *conv;
+    folded.name = linear.name;
+    folded.y = linear.y;
+    const Constant& matrix = graph.constant(linear.weight);
+    const Constant bias =
+        folded_bias(matrix, graph.constant(linear.bias), graph.constant(conv->bias));
+    folded.weight = add_constant(graph, folded_weight(matrix, graph.constant(conv->weight)));
+    folded.bias = add_constant(graph, bias);
+    if (!target.refusal(graph, folded).empty()) continue;
+    *conv = folded;
+    graph.ops.erase(graph.ops.begin() + static_cast<std::ptrdiff_t>(i--));
+    ++changes;
+  }
+  graph::remove_unused(graph);
+  return changes;
+}
+
+}  // namespace zoetrope::compiler

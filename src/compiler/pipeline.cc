@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/pipeline.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "base/fail.h"
+#include "compiler/passes.h"
+#include "graph/verify.h"
+
+namespace zoetrope::compiler {
+namespace {
+
+constexpr std::array kPasses = {
+    Pass{"fold-linear", "fold 1x1x1 convs into the conv before them", fold_linear},
+    Pass{"fuse-silu", "SiLU in the RMS norm before it", fuse_silu},
+    Pass{"fuse-residual", "residual additions in the conv before them", fuse_residual},
+};
+
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+void check_names(const std::vector<std::string>& disabled) {
+  std::vector<std::string> known;
+  for (const Pass& pass : kPasses) known.emplace_back(pass.name);
+  for (const std::string& name : disabled) {
+    if (contains(known, name)) continue;
+    fail(ErrorCode::kInvalidArgument, "no compiler pass is named {}; there are {}", name,
+         fmt::join(known, ", "));
+  }
+}
+
+}  // namespace
+
+std::span<const Pass> passes() { return kPasses; }
+
+std::vector<PassReport> run_passes(graph::Graph& graph, const Target& target,
+                                   const std::vector<std::string>& disabled) {
+  check_names(disabled);
+  std::vector<PassReport> reports;
+  for (const Pass& pass : kPasses) {
+    if (contains(disabled, pass.name)) continue;
+    const auto start = std::chrono::steady_clock::now();
+    const int changes = pass.run(graph, target);
+    graph::verify(graph);
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    reports.push_back({.name = pass.name, .changes = changes, .seconds = elapsed.count()});
+  }
+  return reports;
+}
+
+}  // namespace zoetrope::compiler

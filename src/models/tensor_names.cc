@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/tensor_names.h"
+
+#include <array>
+#include <charconv>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace zoetrope::models {
+namespace {
+
+struct Anchor {
+  std::string_view name;  // a tensor that every file of the naming holds, in one half or the other
+  std::string_view naming;
+};
+
+constexpr std::array<Anchor, 4> kAnchors = {{
+    {"encoder.conv1.weight", "published"},
+    {"decoder.conv1.weight", "published"},
+    {"encoder.conv_in.weight", "diffusers"},
+    {"decoder.conv_in.weight", "diffusers"},
+}};
+
+struct Rename {
+  std::string_view from;
+  std::string_view to;
+};
+
+// Within a block of diffusers' files.
+constexpr std::array<Rename, 5> kBlockRenames = {{
+    {"norm1.", "residual.0."},
+    {"conv1.", "residual.2."},
+    {"norm2.", "residual.3."},
+    {"conv2.", "residual.6."},
+    {"conv_shortcut.", "shortcut."},
+}};
+
+constexpr std::array<Rename, 12> kLayerRenames = {{
+    {"quant_conv.", "conv1."},
+    {"post_quant_conv.", "conv2."},
+    {"encoder.conv_in.", "encoder.conv1."},
+    {"decoder.conv_in.", "decoder.conv1."},
+    {"encoder.norm_out.", "encoder.head.0."},
+    {"decoder.norm_out.", "decoder.head.0."},
+    {"encoder.conv_out.", "encoder.head.2."},
+    {"decoder.conv_out.", "decoder.head.2."},
+    {"encoder.mid_block.attentions.0.", "encoder.middle.1."},
+    {"decoder.mid_block.attentions.0.", "decoder.middle.1."},
+    {"encoder.mid_block.resnets.", "encoder.middle."},
+    {"decoder.mid_block.resnets.", "decoder.middle."},
+}};
+
+// The shortest prefix before an anchor, and its naming: other copies of the model in the same file
+// (an averaged one, say) are left alone.
+struct Found {
+  std::string prefix;
+  std::string_view naming;
+};
+
+std::optional<Found> find_anchor(const Checkpoint& checkpoint) {
+  std::optional<Found> found;
+  for (const TensorInfo& tensor : checkpoint.tensors()) {
+    for (const Anchor& anchor : kAnchors) {
+      if (!tensor.name.ends_with(anchor.name)) continue;
+      const std::string prefix = tensor.name.substr(0, tensor.name.size() - anchor.name.size());
+      if (!prefix.empty() && prefix.back() != '.') continue;
+      if (!found || prefix.size() < found->prefix.size()) found = {prefix, anchor.naming};
+    }
+  }
+  return found;
+}
+
+// Reads "12." at the start of `text` and removes it.
+std::optional<int> take_index(std::string_view& text) {
+  int index = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
+  if (error != std::errc() || end == text.data() + text.size() || *end != '.') return std::nullopt;
+  text.remove_prefix(static_cast<size_t>(end - text.data()) + 1);
+  return index;
+}
+
+std::string rename_in_block(std::string_view rest) {
+  for (const Rename& rename : kBlockRenames) {
+    if (rest.starts_with(rename.from)) {
+      return std::string(rename.to) + std::string(rest.substr(rename.from.size()));
+    }
+  }
+  return std::string(rest);
+}
+
+// "decoder.up_blocks.B.resnets.R." and "decoder.up_blocks.B.upsamplers.0.", in the order that the
+// published model numbers them in one list.
+class UpBlocks {
+ public:
+  explicit UpBlocks(const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      std::string_view rest = name;
+      if (const auto block = take(rest)) blocks_.insert(*block);
+    }
+  }
+
+  // The published name, or empty if `name` is not of an up block.
+  std::string published(std::string_view name) const {
+    const auto block = take(name);
+    if (!block) return "";
+    const auto position = std::distance(blocks_.begin(), blocks_.find(*block));
+    return "decoder.upsamples." + std::to_string(position) + "." + rename_in_block(name);
+  }
+
+ private:
+  struct Block {
+    int level;
+    bool upsampler;  // after the level's residual blocks
+    int index;
+    auto operator<=>(const Block&) const = default;
+  };
+
+  static std::optional<Block> take(std::string_view& name) {
+    constexpr std::string_view kUpBlocks = "decoder.up_blocks.";
+    if (!name.starts_with(kUpBlocks)) return std::nullopt;
+    name.remove_prefix(kUpBlocks.size());
+    const auto level = take_index(name);
+    const bool upsampler = name.starts_with("upsamplers.");
+    if (!level || (!upsampler && !name.starts_with("resnets."))) return std::nullopt;
+    name.remove_prefix(name.find('.') + 1);
+    const auto index = take_index(name);
+    if (!index) return std::nullopt;
+    return Block{*level, upsampler, *index};
+  }
+
+  std::set<Block> blocks_;
+};
+
+std::string published_from_diffusers(std::string_view name, const UpBlocks& up_blocks) {
+  if (std::string published = up_blocks.published(name); !published.empty()) return published;
+  constexpr std::string_view kDownBlocks = "encoder.down_blocks.";
+  if (name.starts_with(kDownBlocks)) {
+    std::string_view rest = name.substr(kDownBlocks.size());
+    const auto index = take_index(rest);
+    if (!index) return std::string(name);
+    return "encoder.downsamples." + std::to_string(*index) + "." + rename_in_block(rest);
+  }
+  for (const Rename& rename : kLayerRenames) {
+    if (!name.starts_with(rename.from)) continue;
+    std::string_view rest = name.substr(rename.from.size());
+    if (!rename.to.ends_with("middle.")) return std::string(rename.to) + std::string(rest);
+    const auto index = take_index(rest);  // residual blocks stand on both sides of the attention
+    if (!index) return std::string(name);
+    return std::string(rename.to) + std::to_string(2 * *index) + "." + rename_in_block(rest);
+  }
+  return std::string(name);
+}
+
+}  // namespace
+
+TensorNames translate_names(const Checkpoint& checkpoint) {
+  TensorNames names;
+  const auto found = find_anchor(checkpoint);
+  if (!found) return names;
+  names.naming = found->naming;
+  std::vector<std::string> stripped;
+  for (const TensorInfo& tensor : checkpoint.tensors()) {
+    if (tensor.name.starts_with(found->prefix)) {
+      stripped.push_back(tensor.name.substr(found->prefix.size()));
+    }
+  }
+  const UpBlocks up_blocks(stripped);
+  for (const std::string& name : stripped) {
+    const std::string published =
+        names.naming == "diffusers" ? published_from_diffusers(name, up_blocks) : name;
+    names.stored.emplace(published, found->prefix + name);
+  }
+  return names;
+}
+
+}  // namespace zoetrope::models
