@@ -28,8 +28,8 @@ build: configure ## Build the command-line tool alone: build/release/cli/zoetrop
 	cmake --build --preset release --parallel $(JOBS) --target cli/zoetrope
 
 bench: configure ## Measure the kernels against this machine's peak (BENCH_FLAGS=...)
-	cmake --build --preset release --parallel $(JOBS) --target bench/conv3d_bench
-	$(release)/bench/conv3d_bench $(BENCH_FLAGS)
+	cmake --build --preset release --parallel $(JOBS) --target bench/kernels/kernels_bench
+	$(release)/bench/kernels/kernels_bench $(BENCH_FLAGS)
 
 asan: dependencies ## Build and test under AddressSanitizer and UBSan
 	cmake --preset asan
