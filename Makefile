@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The everyday commands; each is a few lines over the CMake presets. `make` lists them.
 
+SHELL := bash
+.SHELLFLAGS := -o pipefail -ec
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 CLANG_FORMAT ?= clang-format
