@@ -137,6 +137,7 @@ void store_from_float(void* data, DType dtype, int64_t index, float value) {
 }
 
 void convert_to_float(const void* source, DType dtype, int64_t count, float* destination) {
+  if (count == 0) return;  // the pointers of an empty tensor may be null
   if (dtype == DType::kFloat32) {
     std::memcpy(destination, source, static_cast<size_t>(count) * sizeof(float));
     return;

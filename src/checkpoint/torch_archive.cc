@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Members, under one folder whose name does not matter: data.pkl describes the tensors, data/<key>
+// holds each storage, byteorder says "little" (missing before torch 2.1). Checksums are not
+// compared: torch.serialization.set_crc32_options lets files leave them out.
+#include "checkpoint/torch_archive.h"
+
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/checked_math.h"
+#include "base/fail.h"
+#include "base/mapped_file.h"
+#include "base/shape.h"
+#include "base/utf8.h"
+#include "checkpoint/gather.h"
+#include "checkpoint/pickle.h"
+#include "checkpoint/state_dict.h"
+#include "checkpoint/zip_directory.h"
+
+namespace zoetrope {
+namespace {
+
+constexpr size_t kMaxPickleSize = size_t{64} << 20;
+constexpr std::string_view kPickleName = "/data.pkl";
+
+// Tensors may share storages, as a model and its average do, but not so often that a small file
+// describes terabytes.
+constexpr int64_t kMaxSharing = 16;
+
+using Members = std::map<std::string, ZipMember>;
+
+// A tensor whose elements all lie inside its member of the file.
+struct PlacedTensor {
+  size_t offset = 0;  // of its first element, bytes from the start of the file
+  size_t size = 0;    // bytes up to the end of its last element
+  DType dtype = DType::kFloat32;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
+};
+
+// The archive's one folder, without a slash.
+std::string find_root(const Members& members, const std::string& source) {
+  std::optional<std::string> root;
+  for (const auto& [name, member] : members) {
+    if (!name.ends_with(kPickleName)) continue;
+    std::string folder = name.substr(0, name.size() - kPickleName.size());
+    if (folder.find('/') != std::string::npos) continue;
+    if (root) fail(ErrorCode::kCheckpoint, "{}: two data.pkl; expected one", source);
+    root = std::move(folder);
+  }
+  if (root) return *root;
+  fail(ErrorCode::kCheckpoint,
+       "{}: a zip archive without <folder>/data.pkl is not a torch checkpoint ({}): give a "
+       ".safetensors or .pth file",
+       source, members.empty() ? "it is empty" : "it holds " + printable(members.begin()->first));
+}
+
+std::string_view text_of(const MappedFile& file, const ZipMember& member) {
+  return {reinterpret_cast<const char*>(file.bytes().data()) + member.offset, member.size};
+}
+
+void check_byte_order(const MappedFile& file, const Members& members, const std::string& root) {
+  const auto order = members.find(root + "/byteorder");
+  if (order == members.end() || text_of(file, order->second) == "little") return;
+  fail(ErrorCode::kCheckpoint,
+       "{}: byte order {}; expected little: save it again on a little-endian machine", file.path(),
+       printable(text_of(file, order->second)));
+}
+
+// One past the tensor's last element, from the start of its storage; empty if that overflows.
+std::optional<int64_t> checked_end(const PickledTensor& tensor) {
+  std::optional<int64_t> last = tensor.offset;
+  for (size_t axis = 0; axis < tensor.shape.size(); ++axis) {
+    const auto step = checked_multiply(tensor.shape[axis] - 1, tensor.strides[axis]);
+    if (!step) return std::nullopt;
+    last = checked_add(*last, *step);
+    if (!last) return std::nullopt;
+  }
+  return checked_add(*last, 1);
+}
+
+class TorchCheckpoint final : public Checkpoint {
+ public:
+  explicit TorchCheckpoint(const std::string& path) : Checkpoint(path, "torch"), file_(path) {
+    const Members members = read_zip_directory(file_.bytes(), path);
+    const std::string root = find_root(members, path);
+    check_byte_order(file_, members, root);
+    const ZipMember pickle_member = members.at(root + std::string(kPickleName));
+    if (pickle_member.size > kMaxPickleSize) {
+      fail(ErrorCode::kCheckpoint, "{}: data.pkl of {} bytes; expected at most {}", path,
+           pickle_member.size, kMaxPickleSize);
+    }
+    const Pickle pickle =
+        read_pickle(file_.bytes().subspan(pickle_member.offset, pickle_member.size), path);
+    std::vector<TensorInfo> infos;
+    int64_t total = 0;
+    for (const auto& [name, tensor] : find_state_dict(pickle, path)) {
+      total += place(name, *tensor, root, members);
+      if (total / kMaxSharing > static_cast<int64_t>(file_.bytes().size())) {
+        fail(ErrorCode::kCheckpoint,
+             "{}: its tensors take more than {} times the file's {} bytes: save them as contiguous",
+             path, kMaxSharing, file_.bytes().size());
+      }
+      infos.push_back({name, tensor->dtype, tensor->shape});
+    }
+    set_tensors(std::move(infos));
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& name, const std::string& what) const {
+    fail(ErrorCode::kCheckpoint, "{}: tensor {}: {}: the file is damaged, get it again", source(),
+         printable(name), what);
+  }
+
+  // Checks that the tensor lies inside its storage and returns its size in bytes.
+  int64_t place(const std::string& name, const PickledTensor& tensor, const std::string& root,
+                const Members& members) {
+    const auto member = members.find(root + "/data/" + std::string(tensor.storage));
+    if (member == members.end()) refuse(name, "no storage " + printable(tensor.storage));
+    const int64_t item = size_of(tensor.dtype);
+    const auto storage_size = checked_multiply(tensor.storage_elements, item);
+    if (!storage_size || static_cast<size_t>(*storage_size) != member->second.size) {
+      refuse(name, fmt::format("a storage of {} {} in {} bytes", tensor.storage_elements,
+                               name_of(tensor.dtype), member->second.size));
+    }
+    const std::optional<int64_t> count = checked_element_count(tensor.shape);
+    const auto size = count ? checked_multiply(*count, item) : std::nullopt;
+    if (!size || *size / kMaxSharing > static_cast<int64_t>(file_.bytes().size())) {
+      refuse(name, "shape " + to_string(tensor.shape) + " is too large");
+    }
+    PlacedTensor placed = {0, 0, tensor.dtype, tensor.shape, tensor.strides};
+    if (*count > 0) {
+      const std::optional<int64_t> end = checked_end(tensor);
+      if (!end || *end > tensor.storage_elements) {
+        refuse(name, fmt::format("shape {} strides {} offset {} leave a storage of {} elements",
+                                 to_string(tensor.shape), to_string(tensor.strides), tensor.offset,
+                                 tensor.storage_elements));
+      }
+      placed.offset = member->second.offset + static_cast<size_t>(tensor.offset * item);
+      placed.size = static_cast<size_t>((*end - tensor.offset) * item);
+    }
+    placed_.emplace(name, std::move(placed));
+    return *size;
+  }
+
+  std::vector<float> read_tensor(const TensorInfo& tensor) const override {
+    const PlacedTensor& placed = placed_.at(tensor.name);
+    TensorView view;
+    view.data = const_cast<std::byte*>(file_.bytes().data() + placed.offset);  // only read
+    view.dtype = placed.dtype;
+    view.shape = placed.shape;
+    view.strides = placed.strides;
+    std::vector<float> values = gather_floats(view);
+    file_.release(placed.offset, placed.size);
+    return values;
+  }
+
+  MappedFile file_;
+  std::map<std::string, PlacedTensor> placed_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Checkpoint> open_torch_archive(const std::string& path) {
+  return std::make_shared<TorchCheckpoint>(path);
+}
+
+}  // namespace zoetrope
