@@ -35,9 +35,10 @@ struct Launch {
 };
 
 struct RunControl {
-  std::function<bool()> cancelled;  // polled per work item, from any thread
-  std::function<void(int64_t done, int64_t total)> progress;  // steps, from the calling thread
-  std::function<void(const Step&, const Launch&)> observer;   // after each step
+  std::function<bool()> cancelled = {};  // polled per work item, from any thread
+  // Steps done and their number, from the calling thread.
+  std::function<void(int64_t done, int64_t total)> progress = {};
+  std::function<void(const Step&, const Launch&)> observer = {};  // after each step
 };
 
 // Copies between the caller's tensors and values, converting type, axes and range. Both views have
@@ -61,7 +62,10 @@ class Backend {
   // Frames per step that suit the device when memory does not matter.
   virtual int64_t default_frames_per_step() const = 0;
 
-  // Zeroed. Throws kOutOfMemory.
+  // Bytes that the device has in all.
+  virtual int64_t memory_capacity() const = 0;
+
+  // Not zeroed. Throws kOutOfMemory.
   virtual std::unique_ptr<Memory> allocate(int64_t bytes) const = 0;
   virtual void copy_from_host(std::byte* device, const void* host, int64_t bytes) const = 0;
   virtual void copy_to_host(void* host, const std::byte* device, int64_t bytes) const = 0;

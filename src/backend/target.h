@@ -16,11 +16,11 @@ namespace zoetrope {
 // The kernel for one op.
 struct Choice {
   std::string kernel;
-  std::string weight_layout;        // of the constant "weight"; other constants stay plain
-  std::optional<Extent> workspace;  // scratch while the op runs
+  std::string weight_layout = {};        // of the constant "weight"; others stay plain
+  std::optional<Extent> workspace = {};  // scratch while the op runs
   int64_t workspace_extra_bytes = 0;
-  std::vector<std::string> in_place;  // roles ("x", "residual") that y may overwrite
-  std::vector<std::string> refused;   // "kernel: why not", for more specific kernels
+  std::vector<std::string> in_place = {};  // roles ("x", "residual") that y may overwrite
+  std::vector<std::string> refused = {};   // "kernel: why not", for more specific kernels
 };
 
 class Target {

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/cpu_backend.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "base/checked_math.h"
+#include "base/fail.h"
+#include "base/machine.h"
+#include "base/shape.h"
+#include "base/thread_pool.h"
+#include "cpu/cpu_steps.h"
+#include "cpu/cpu_target.h"
+#include "cpu/kernels/edge_copy.h"
+
+namespace zoetrope::cpu {
+namespace {
+
+constexpr size_t kAlignment = 64;  // a cache line, and the widest vector
+
+Allocator or_default(Allocator allocator) {
+  if (allocator.allocate) return allocator;
+  return {.allocate = [](size_t bytes, size_t alignment) -> void* {
+            return std::aligned_alloc(alignment, bytes);
+          },
+          .deallocate = [](void* data, size_t /*bytes*/) { std::free(data); }};
+}
+
+class HostMemory : public Memory {
+ public:
+  HostMemory(const Allocator& allocator, int64_t bytes) : allocator_(allocator), size_(bytes) {
+    allocated_ = static_cast<size_t>(round_up(std::max<int64_t>(bytes, 1), kAlignment));
+    data_ = static_cast<std::byte*>(allocator_.allocate(allocated_, kAlignment));
+    if (data_ == nullptr) {
+      fail(ErrorCode::kOutOfMemory, "cpu: {} more bytes were needed and not there; {}", bytes,
+           "a smaller video or fewer frames per step need less");
+    }
+  }
+  ~HostMemory() override { allocator_.deallocate(data_, allocated_); }
+  HostMemory(const HostMemory&) = delete;
+  HostMemory& operator=(const HostMemory&) = delete;
+
+  std::byte* data() const override { return data_; }
+  int64_t size() const override { return size_; }
+
+ private:
+  const Allocator& allocator_;  // the backend's, which outlives its memory
+  std::byte* data_ = nullptr;
+  size_t allocated_ = 0;
+  int64_t size_ = 0;
+};
+
+StridedTensor strided(const TensorView& view) {
+  const std::vector<int64_t> strides = strides_of(view);
+  StridedTensor tensor = {.data = view.data, .dtype = view.dtype};
+  std::ranges::copy(strides, tensor.strides.begin());
+  return tensor;
+}
+
+class CpuBackend : public Backend {
+ public:
+  CpuBackend(int threads, Allocator allocator, int64_t instruction_set)
+      : target_(instruction_set), pool_(threads), allocator_(or_default(std::move(allocator))) {}
+
+  const Target& target() const override { return target_; }
+  int64_t default_frames_per_step() const override { return 1; }
+  int64_t memory_capacity() const override { return total_memory(); }
+
+  std::unique_ptr<Memory> allocate(int64_t bytes) const override {
+    return std::make_unique<HostMemory>(allocator_, bytes);
+  }
+
+  void copy_from_host(std::byte* device, const void* host, int64_t bytes) const override {
+    std::memcpy(device, host, static_cast<size_t>(bytes));
+  }
+  void copy_to_host(void* host, const std::byte* device, int64_t bytes) const override {
+    std::memcpy(host, device, static_cast<size_t>(bytes));
+  }
+  void copy(std::byte* to, const std::byte* from, int64_t bytes) const override {
+    std::memcpy(to, from, static_cast<size_t>(bytes));
+  }
+  void zero(std::byte* device, int64_t bytes) const override {
+    std::memset(device, 0, static_cast<size_t>(bytes));
+  }
+
+  void copy_edge(const EdgeCopy& edge, const RunControl& control) const override {
+    ZOETROPE_CHECK(edge.from.shape.size() == 4 && edge.from.shape == edge.to.shape,
+                   to_string(edge.from.shape) + " to " + to_string(edge.to.shape));
+    EdgeCopyArgs args = {.from = strided(edge.from),
+                         .to = strided(edge.to),
+                         .from_range = edge.from_range,
+                         .to_range = edge.to_range,
+                         .scale = edge.scale,
+                         .offset = edge.offset,
+                         .clamp = edge.clamp};
+    std::ranges::copy(edge.from.shape, args.shape.begin());
+    edge_copy(args, pool_, {.cancelled = control.cancelled});
+  }
+
+  void run(const Plan& plan, const Launch& launch, const RunControl& control) const override {
+    const LoopControl loop = {.cancelled = control.cancelled};
+    const StepContext context = {plan, launch, target_, pool_, loop};
+    const auto total = static_cast<int64_t>(plan.steps.size());
+    for (int64_t i = 0; i < total; ++i) {
+      const Step& step = plan.steps[static_cast<size_t>(i)];
+      run_step(step, context);
+      if (control.observer) control.observer(step, launch);
+      if (control.progress) control.progress(i + 1, total);
+    }
+  }
+
+ private:
+  CpuTarget target_;
+  mutable ThreadPool pool_;  // safe from several threads
+  Allocator allocator_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> open_cpu_backend(int threads, Allocator allocator,
+                                          int64_t instruction_set) {
+  return std::make_unique<CpuBackend>(threads, std::move(allocator), instruction_set);
+}
+
+std::string default_instruction_set() { return CpuTarget().instruction_set_name(); }
+
+}  // namespace zoetrope::cpu

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU as a Target: one kernel for every op in float32, for one instruction set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backend/target.h"
+#include "cpu/kernels/attention.h"
+#include "cpu/kernels/conv3d.h"
+#include "cpu/kernels/pointwise.h"
+
+namespace zoetrope::cpu {
+
+class CpuTarget : public Target {
+ public:
+  // `instruction_set`: Highway's bit of one that this machine runs; 0: the best.
+  explicit CpuTarget(int64_t instruction_set = 0);
+
+  std::string name() const override;
+  std::string refusal(const graph::Graph& graph, const graph::Op& op) const override;
+  Choice choose(const graph::Graph& graph, const graph::Op& op) const override;
+  std::vector<std::byte> pack(const std::string& layout, const std::vector<int64_t>& shape,
+                              const std::vector<float>& values) const override;
+
+  // "AVX3"
+  std::string instruction_set_name() const;
+
+  const Conv3dKernel& conv3d() const { return *conv3d_; }
+  const PointwiseKernels& pointwise() const { return *pointwise_; }
+  const AttentionKernel& attention() const { return *attention_; }
+
+ private:
+  const Conv3dKernel* conv3d_;
+  const PointwiseKernels* pointwise_;
+  const AttentionKernel* attention_;
+};
+
+// Every instruction set with kernels that this machine runs, best first, as Highway's bits.
+std::vector<int64_t> instruction_sets();
+
+}  // namespace zoetrope::cpu

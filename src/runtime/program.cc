@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/program.h"
+
+#include "base/fail.h"
+#include "compiler/lower.h"
+#include "compiler/pipeline.h"
+
+namespace zoetrope {
+namespace {
+
+graph::Graph optimised_graph(const models::Model& model, models::Entry entry,
+                             const Backend& backend, const LoadOptions& options) {
+  graph::Graph graph = model.graph(entry);
+  compiler::run_passes(graph, backend.target(), options.disabled_passes);
+  return graph;
+}
+
+const graph::Constant& constant_named(const graph::Graph& graph, const std::string& name) {
+  for (const graph::Constant& constant : graph.constants) {
+    if (constant.name == name) return constant;
+  }
+  fail(ErrorCode::kInternal, "plan {}: no constant is named {}", graph.name, name);
+}
+
+}  // namespace
+
+const Memory& ConstantStore::get(const graph::Constant& constant, const std::string& layout) {
+  std::unique_ptr<Memory>& memory = constants_[{constant.name, layout}];
+  if (memory == nullptr) {
+    const std::vector<std::byte> packed =
+        backend_.target().pack(layout, constant.shape, constant.read());
+    const auto size = static_cast<int64_t>(packed.size());
+    memory = backend_.allocate(size);
+    backend_.copy_from_host(memory->data(), packed.data(), size);
+    bytes_ += size;
+  }
+  return *memory;
+}
+
+Codec compile_codec(const models::Model& model, models::Entry first, models::Entry next,
+                    const Backend& backend, const LoadOptions& options, ConstantStore& store) {
+  const graph::Graph first_graph = optimised_graph(model, first, backend, options);
+  const graph::Graph next_graph = optimised_graph(model, next, backend, options);
+  Codec codec = {.first = {.plan = compiler::lower(first_graph, backend.target()), .constants = {}},
+                 .next = {.plan = compiler::lower(next_graph, backend.target()), .constants = {}}};
+  const auto total =
+      static_cast<int64_t>(codec.first.plan.constants.size() + codec.next.plan.constants.size());
+  int64_t done = 0;
+  const auto pack = [&](Program& program, const graph::Graph& graph) {
+    for (PackedConstant& constant : program.plan.constants) {
+      if (options.cancelled && options.cancelled()) fail(ErrorCode::kCancelled, "cancelled");
+      const Memory& memory = store.get(constant_named(graph, constant.name), constant.layout);
+      program.constants.push_back(memory.data());
+      constant.bytes = memory.size();
+      if (options.progress) options.progress(++done, total);
+    }
+  };
+  pack(codec.next, next_graph);
+  pack(codec.first, first_graph);
+  return codec;
+}
+
+}  // namespace zoetrope

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/stream_core.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/fail.h"
+#include "base/shape.h"
+
+namespace zoetrope {
+namespace {
+
+constexpr const char* kFramesDone = "frames_done";
+
+void check_size(const ModelInfo& info, const StreamOptions& options) {
+  const int64_t stride = info.spatial_stride;
+  constexpr int64_t kLargest = int64_t{1} << 20;
+  const auto fits = [&](int64_t size) {
+    return size >= stride && size <= kLargest && size % stride == 0;
+  };
+  if (!fits(options.height) || !fits(options.width)) {
+    fail(ErrorCode::kInvalidArgument,
+         "expected a video size of positive multiples of {}, found {}x{} (width x height); pad or "
+         "crop the video",
+         stride, options.width, options.height);
+  }
+  if (options.frames_per_step < 0 || options.memory_limit < 0) {
+    fail(ErrorCode::kInvalidArgument,
+         "expected frames_per_step and memory_limit to be 0 or more, found {} and {}",
+         options.frames_per_step, options.memory_limit);
+  }
+}
+
+MemoryNeeded memory_for(const Autoencoder::Implementation& model, const Codec& codec,
+                        const StreamOptions& options, int64_t n) {
+  const auto first = compiler::memory_plan(codec.first.plan, 1, options.height, options.width);
+  const auto next = compiler::memory_plan(codec.next.plan, n, options.height, options.width);
+  return {.weights = model.constants->bytes(),
+          .state = next.state_bytes,
+          .arena = std::max(first.arena_bytes, next.arena_bytes)};
+}
+
+double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+}  // namespace
+
+int64_t staged_frame_bytes(const ModelInfo& info, const StreamOptions& options) {
+  const Extent frame = {.frames_per_latent = false, .channels = info.video_channels};
+  return frame.bytes(1, options.height, options.width);
+}
+
+StreamSizes stream_sizes(const Autoencoder::Implementation& model, const Codec& codec,
+                         const StreamOptions& options, int64_t staging_frames) {
+  check_size(model.info, options);
+  const int64_t capacity = model.backend->memory_capacity();
+  const int64_t limit =
+      options.memory_limit == 0 ? capacity : std::min(options.memory_limit, capacity);
+  const int64_t wanted = options.frames_per_step != 0 ? options.frames_per_step
+                                                      : model.backend->default_frames_per_step();
+  constexpr int64_t kMostFramesPerStep = 4096;
+  for (int64_t n = std::min(wanted, kMostFramesPerStep);; --n) {
+    MemoryNeeded memory = memory_for(model, codec, options, n);
+    memory.staging = staging_frames * staged_frame_bytes(model.info, options);
+    if (memory.total() <= limit) return {.frames_per_step = n, .memory = memory};
+    if (n > 1) continue;
+    fail(ErrorCode::kOutOfMemory,
+         "a {}x{} video needs {:.0f} MiB ({:.0f} of it weights), the limit is {:.0f} MiB; use a "
+         "smaller size{}",
+         options.width, options.height, mebibytes(memory.total()), mebibytes(memory.weights),
+         mebibytes(limit), limit < capacity ? " or a higher memory limit" : "");
+  }
+}
+
+std::map<std::string, TensorView> by_name(const std::vector<NamedTensor>& state) {
+  std::map<std::string, TensorView> tensors;
+  for (const NamedTensor& tensor : state) {
+    if (tensors.emplace(tensor.name, tensor.tensor).second) continue;
+    fail(ErrorCode::kInvalidArgument, "state: {} stands in it twice", tensor.name);
+  }
+  return tensors;
+}
+
+StreamCore::StreamCore(std::shared_ptr<const Autoencoder::Implementation> model, const Codec& codec,
+                       StreamOptions options, int64_t staging_frames)
+    : model_(std::move(model)), codec_(codec), options_(std::move(options)) {
+  sizes_ = stream_sizes(*model_, codec_, options_, staging_frames);
+  const Plan& plan = codec_.next.plan;
+  const auto layout = compiler::memory_plan(plan, 1, options_.height, options_.width);
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    if (plan.buffers[i].kind == BufferKind::kState) {
+      histories_[plan.buffers[i].name] = layout.offsets[i];
+    }
+  }
+  state_ = backend().allocate(sizes_.memory.state);
+  arena_ = backend().allocate(sizes_.memory.arena);
+  staging_ = backend().allocate(sizes_.memory.staging);
+  reset();
+}
+
+StreamCore::StreamCore(const StreamCore& other)
+    : model_(other.model_),
+      codec_(other.codec_),
+      options_(other.options_),
+      sizes_(other.sizes_),
+      state_(backend().allocate(sizes_.memory.state)),
+      arena_(backend().allocate(sizes_.memory.arena)),
+      staging_(backend().allocate(sizes_.memory.staging)),
+      histories_(other.histories_),
+      frames_done_(other.frames_done_),
+      broken_(other.broken_) {
+  backend().copy(state_->data(), other.state_->data(), sizes_.memory.state);
+  backend().copy(staging_->data(), other.staging_->data(), sizes_.memory.staging);
+}
+
+int64_t StreamCore::images_per_step() const {
+  int64_t n = 1;
+  const auto fits = [&](int64_t images) {
+    const auto layout =
+        compiler::memory_plan(codec_.first.plan, images, options_.height, options_.width);
+    return layout.arena_bytes <= sizes_.memory.arena;
+  };
+  while (fits(n + 1)) ++n;
+  return n;
+}
+
+void StreamCore::reset() {
+  backend().zero(state_->data(), sizes_.memory.state);
+  frames_done_ = 0;
+  broken_ = false;
+}
+
+std::byte* StreamCore::history(const std::string& name) const {
+  const auto found = histories_.find(name);
+  ZOETROPE_CHECK(found != histories_.end(), name);
+  return state_->data() + found->second;
+}
+
+Launch StreamCore::make_launch(const Program& program, int64_t n, bool keep_history) const {
+  const auto layout = compiler::memory_plan(program.plan, n, options_.height, options_.width);
+  ZOETROPE_CHECK(layout.arena_bytes <= sizes_.memory.arena, program.plan.entry);
+  Launch launch = {.n = n,
+                   .height = options_.height,
+                   .width = options_.width,
+                   .buffers = {},
+                   .constants = program.constants};
+  for (size_t i = 0; i < program.plan.buffers.size(); ++i) {
+    const Buffer& buffer = program.plan.buffers[i];
+    const bool state = buffer.kind == BufferKind::kState;
+    std::byte* data = !state         ? arena_->data() + layout.offsets[i]
+                      : keep_history ? history(buffer.name)
+                                     : nullptr;
+    launch.buffers.push_back(data);
+  }
+  return launch;
+}
+
+TensorView StreamCore::value_view(const Plan& plan, int32_t buffer, const Launch& launch) const {
+  const auto index = static_cast<size_t>(buffer);
+  const Extent& extent = plan.buffers[index].extent;
+  return {.data = launch.buffers[index],
+          .dtype = extent.dtype,
+          .device = {},
+          .shape = {extent.frame_count(launch.n), launch.height / extent.stride,
+                    launch.width / extent.stride, extent.channels},
+          .strides = {}};
+}
+
+void StreamCore::begin_push(int64_t runs_first, int64_t runs_next) {
+  if (broken_) {
+    fail(ErrorCode::kInvalidArgument,
+         "this stream was stopped by an error within a step; call reset() or restore() first");
+  }
+  broken_ = true;
+  steps_done_ = 0;
+  steps_total_ = runs_first * static_cast<int64_t>(codec_.first.plan.steps.size()) +
+                 runs_next * static_cast<int64_t>(codec_.next.plan.steps.size());
+}
+
+RunControl StreamCore::control() const { return {.cancelled = options_.cancelled}; }
+
+void StreamCore::run_plan(const Program& program, const Launch& launch) {
+  RunControl control = this->control();
+  if (options_.progress) {
+    control.progress = [this](int64_t done, int64_t /*of this run*/) {
+      options_.progress(steps_done_ + done, steps_total_);
+    };
+  }
+  backend().run(program.plan, launch, control);
+  steps_done_ += static_cast<int64_t>(program.plan.steps.size());
+}
+
+void StreamCore::save(std::vector<NamedTensor>& state) const {
+  const Plan& plan = codec_.next.plan;
+  for (const Buffer& buffer : plan.buffers) {
+    if (buffer.kind != BufferKind::kState) continue;
+    const Extent& extent = buffer.extent;
+    const int64_t bytes = extent.bytes(1, options_.height, options_.width);
+    const auto storage = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(bytes));
+    backend().copy_to_host(storage->data(), history(buffer.name), bytes);
+    state.push_back({.name = buffer.name,
+                     .tensor = {.data = storage->data(),
+                                .dtype = extent.dtype,
+                                .device = {},
+                                .shape = {extent.frames, options_.height / extent.stride,
+                                          options_.width / extent.stride, extent.channels},
+                                .strides = {}},
+                     .storage = storage});
+  }
+  const auto count = std::make_shared<int64_t>(frames_done_);
+  state.push_back(
+      {.name = kFramesDone,
+       .tensor =
+           {.data = count.get(), .dtype = DType::kInt64, .device = {}, .shape = {1}, .strides = {}},
+       .storage = count});
+}
+
+void StreamCore::load(const std::map<std::string, TensorView>& state) {
+  std::vector<NamedTensor> expected;
+  save(expected);  // what this stream would give tells what it takes
+  for (const NamedTensor& tensor : expected) {
+    const auto found = state.find(tensor.name);
+    if (found == state.end()) {
+      fail(ErrorCode::kInvalidArgument, "state: {} is missing; it must come from state()",
+           tensor.name);
+    }
+    const TensorView& view = found->second;
+    if (view.dtype != tensor.tensor.dtype || view.shape != tensor.tensor.shape ||
+        !is_contiguous(view) || view.data == nullptr) {
+      fail(ErrorCode::kInvalidArgument, "state: {}: expected contiguous {} {}, found {} {}",
+           tensor.name, name_of(tensor.tensor.dtype), to_string(tensor.tensor.shape),
+           name_of(view.dtype), to_string(view.shape));
+    }
+  }
+  int64_t frames_done = 0;
+  std::memcpy(&frames_done, state.at(kFramesDone).data, sizeof frames_done);
+  if (frames_done < 0) {
+    fail(ErrorCode::kInvalidArgument, "state: expected {} of 0 or more, found {}", kFramesDone,
+         frames_done);
+  }
+  for (const Buffer& buffer : codec_.next.plan.buffers) {
+    if (buffer.kind != BufferKind::kState) continue;
+    backend().copy_from_host(history(buffer.name), state.at(buffer.name).data,
+                             buffer.extent.bytes(1, options_.height, options_.width));
+  }
+  frames_done_ = frames_done;
+  broken_ = false;
+}
+
+}  // namespace zoetrope

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What encoding and decoding streams share: memory, histories, and running entries.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend/backend.h"
+#include "compiler/memory_plan.h"
+#include "runtime/autoencoder_implementation.h"
+#include "zoetrope/stream.h"
+
+namespace zoetrope {
+
+// Sizes of a Stream, found without a device.
+struct StreamSizes {
+  int64_t frames_per_step = 1;  // latent frames
+  MemoryNeeded memory;
+};
+
+// Checks the options against the model and lowers frames_per_step until the memory limit holds.
+// `staging_frames` is how many float32 video frames the Stream holds back at most. Throws
+// kInvalidArgument, kOutOfMemory.
+StreamSizes stream_sizes(const Autoencoder::Implementation& model, const Codec& codec,
+                         const StreamOptions& options, int64_t staging_frames);
+
+// Bytes of a float32 video frame.
+int64_t staged_frame_bytes(const ModelInfo& info, const StreamOptions& options);
+
+// A Stream's state as the caller hands it in, by name. Throws kInvalidArgument if a name stands
+// twice.
+std::map<std::string, TensorView> by_name(const std::vector<NamedTensor>& state);
+
+class StreamCore {
+ public:
+  // Opens the memory. `codec` belongs to `model`.
+  StreamCore(std::shared_ptr<const Autoencoder::Implementation> model, const Codec& codec,
+             StreamOptions options, int64_t staging_frames);
+  StreamCore(const StreamCore& other);
+  StreamCore& operator=(const StreamCore&) = delete;
+
+  const Backend& backend() const { return *model_->backend; }
+  const ModelInfo& info() const { return model_->info; }
+  const StreamOptions& options() const { return options_; }
+  int64_t frames_per_step() const { return sizes_.frames_per_step; }
+
+  // Images that fit the memory taken for frames_per_step(), coded together.
+  int64_t images_per_step() const;
+
+  // True before the first frame of a video.
+  bool at_start() const { return frames_done_ == 0; }
+  int64_t frames_done() const { return frames_done_; }  // latent frames
+  std::byte* staging() const { return staging_->data(); }
+
+  void reset();
+
+  // One step of n latent frames: `next`, or `first` at the start (n = 1). `fill` writes the input
+  // value, `take` reads the output value; both get a contiguous float32 view (frames, height,
+  // width, channels) of device memory.
+  template <typename Fill, typename Take>
+  void step(int64_t n, const Fill& fill, const Take& take) {
+    const Program& program = at_start() ? codec_.first : codec_.next;
+    run(program, n, true, fill, take);
+    frames_done_ += n;
+  }
+
+  // n independent images through `first`, at the start; no history is kept.
+  template <typename Fill, typename Take>
+  void images(int64_t n, const Fill& fill, const Take& take) {
+    run(codec_.first, n, false, fill, take);
+  }
+
+  // Marks a push: total steps for the progress callback; until end_push() the Stream is broken.
+  void begin_push(int64_t runs_first, int64_t runs_next);
+  void end_push() { broken_ = false; }
+
+  RunControl control() const;
+
+  // Histories by name, and how many latent frames they have seen.
+  void save(std::vector<NamedTensor>& state) const;
+  void load(const std::map<std::string, TensorView>& state);
+
+ private:
+  template <typename Fill, typename Take>
+  void run(const Program& program, int64_t n, bool keep_history, const Fill& fill,
+           const Take& take) {
+    const Launch launch = make_launch(program, n, keep_history);
+    fill(value_view(program.plan, program.plan.input, launch));
+    run_plan(program, launch);
+    take(value_view(program.plan, program.plan.output, launch));
+  }
+
+  Launch make_launch(const Program& program, int64_t n, bool keep_history) const;
+  TensorView value_view(const Plan& plan, int32_t buffer, const Launch& launch) const;
+  void run_plan(const Program& program, const Launch& launch);
+  std::byte* history(const std::string& name) const;
+
+  std::shared_ptr<const Autoencoder::Implementation> model_;
+  const Codec& codec_;
+  StreamOptions options_;
+  StreamSizes sizes_;
+  std::unique_ptr<Memory> state_;
+  std::unique_ptr<Memory> arena_;
+  std::unique_ptr<Memory> staging_;
+  std::map<std::string, int64_t> histories_;  // name -> offset in state_
+  int64_t frames_done_ = 0;
+  int64_t steps_done_ = 0;  // of the current push
+  int64_t steps_total_ = 0;
+  bool broken_ = false;
+};
+
+}  // namespace zoetrope

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/weights.h"
+
+#include <charconv>
+#include <string_view>
+
+#include "base/fail.h"
+#include "models/wan21.h"
+
+namespace zoetrope {
+namespace {
+
+constexpr std::string_view kRandom = "random";
+
+template <typename Number>
+Number parse_number(const std::string& weights, std::string_view text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    fail(ErrorCode::kInvalidArgument, "{}: expected random[:base_dim[:seed]], found \"{}\"",
+         weights, text);
+  }
+  return number;
+}
+
+std::shared_ptr<const Checkpoint> open_random(const std::string& weights) {
+  int64_t base_dim = 96;
+  uint64_t seed = 0;
+  if (weights.size() > kRandom.size()) {
+    const std::string_view rest = std::string_view(weights).substr(kRandom.size() + 1);
+    const size_t colon = rest.find(':');
+    base_dim = parse_number<int64_t>(weights, rest.substr(0, colon));
+    if (colon != std::string_view::npos) {
+      seed = parse_number<uint64_t>(weights, rest.substr(colon + 1));
+    }
+  }
+  constexpr int64_t kLargest = 1024;
+  if (base_dim < 1 || base_dim > kLargest) {
+    fail(ErrorCode::kInvalidArgument, "{}: expected a base_dim from 1 to {}, found {}", weights,
+         kLargest, base_dim);
+  }
+  return random_checkpoint(models::wan21_tensors(base_dim), seed, weights);
+}
+
+}  // namespace
+
+std::shared_ptr<const Checkpoint> open_weights(const std::string& weights) {
+  const bool random = weights == kRandom || weights.starts_with("random:");
+  return random ? open_random(weights) : open_checkpoint(weights);
+}
+
+}  // namespace zoetrope
