@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "media/ffmpeg/av.h"
+
+extern "C" {
+#include <libavutil/error.h>
+#include <libavutil/log.h>
+}
+
+#include <array>
+#include <cstdarg>
+#include <cstdio>
+#include <mutex>
+#include <utility>
+
+#include "base/fail.h"
+
+namespace zoetrope::media {
+namespace {
+
+std::string& last_logged() {
+  thread_local std::string text;
+  return text;
+}
+
+void keep_error(void*, int level, const char* format, va_list arguments) {
+  if (level > AV_LOG_ERROR) return;
+  std::array<char, 512> text = {};
+  std::vsnprintf(text.data(), text.size(), format, arguments);
+  std::string line = text.data();
+  for (char& c : line) {
+    if (c == '\n' || c == '\r' || c == '\t') c = ' ';
+  }
+  const size_t end = line.find_last_not_of(" .");
+  line.resize(end == std::string::npos ? 0 : end + 1);
+  if (!line.empty()) last_logged() = std::move(line);
+}
+
+}  // namespace
+
+void AvDelete::operator()(AVFormatContext* format) const { avformat_close_input(&format); }
+
+void AvDelete::operator()(AVIOContext* io) const { avio_closep(&io); }
+
+AvPointer<AVFrame> new_frame() {
+  AvPointer<AVFrame> frame(av_frame_alloc());
+  if (!frame) fail(ErrorCode::kOutOfMemory, "no memory for a video frame");
+  return frame;
+}
+
+AvPointer<AVPacket> new_packet() {
+  AvPointer<AVPacket> packet(av_packet_alloc());
+  if (!packet) fail(ErrorCode::kOutOfMemory, "no memory for a video packet");
+  return packet;
+}
+
+void capture_av_log() {
+  static std::once_flag once;
+  std::call_once(once, [] { av_log_set_callback(keep_error); });
+  last_logged().clear();
+}
+
+std::string av_reason(int error) {
+  std::array<char, AV_ERROR_MAX_STRING_SIZE> text = {};
+  av_strerror(error, text.data(), text.size());
+  const std::string logged = std::exchange(last_logged(), {});
+  return logged.empty() ? text.data() : fmt::format("{} ({})", text.data(), logged);
+}
+
+}  // namespace zoetrope::media

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// One tensor of a .npy or .safetensors file, mapped.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoint/safetensors.h"
+#include "media/npy.h"
+#include "zoetrope/tensor_view.h"
+
+namespace zoetrope::media {
+
+struct TensorSource {
+  std::string name;  // for messages: the path, and the tensor's name if it has one
+  DType dtype = DType::kFloat32;
+  std::vector<int64_t> shape;
+  std::span<const std::byte> bytes;
+  // Tells the system that bytes of `bytes` are not needed soon. Keeps the file mapped.
+  std::function<void(size_t offset, size_t size)> release;
+};
+
+TensorSource open_npy_tensor(const std::string& path);
+TensorSource safetensors_tensor(const std::shared_ptr<const SafetensorsFile>& file,
+                                const std::string& name);
+
+}  // namespace zoetrope::media

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "media/video.h"
+
+#include <charconv>
+
+#include "base/fail.h"
+#include "media/array_video.h"
+#include "media/file_kind.h"
+#include "media/pictures.h"
+
+namespace zoetrope::media {
+namespace {
+
+std::optional<int64_t> parse_index(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+int64_t frame_bytes(const VideoFormat& format, int64_t height, int64_t width) {
+  return 3 * height * width * size_of(format.dtype);
+}
+
+Matrix parse_matrix(std::string_view text) {
+  if (text == "bt601") return Matrix::kBt601;
+  if (text == "bt709") return Matrix::kBt709;
+  fail(ErrorCode::kInvalidArgument, "colour matrix \"{}\": expected bt601 or bt709", text);
+}
+
+AlphaPolicy parse_alpha_policy(std::string_view text) {
+  if (text == "drop") return AlphaPolicy::kDrop;
+  if (text == "black") return AlphaPolicy::kBlack;
+  if (text == "white") return AlphaPolicy::kWhite;
+  fail(ErrorCode::kInvalidArgument, "alpha \"{}\": expected drop, black or white", text);
+}
+
+Layout parse_layout(std::string_view text) {
+  if (text == "thwc") return Layout::kTHWC;
+  if (text == "tchw") return Layout::kTCHW;
+  if (text == "cthw") return Layout::kCTHW;
+  fail(ErrorCode::kInvalidArgument, "layout \"{}\": expected thwc, tchw or cthw", text);
+}
+
+Range parse_range(std::string_view text) {
+  if (text == "signed") return Range::kSigned;
+  if (text == "unit") return Range::kUnit;
+  if (text == "bytes") return Range::kBytes;
+  fail(ErrorCode::kInvalidArgument,
+       "range \"{}\": expected signed (-1 to 1), unit (0 to 1) or bytes (0 to 255)", text);
+}
+
+FrameRange parse_frame_range(std::string_view text) {
+  const size_t colon = text.find(':');
+  FrameRange range;
+  bool valid = colon != std::string_view::npos;
+  if (valid && colon > 0) {
+    const std::optional<int64_t> begin = parse_index(text.substr(0, colon));
+    valid = begin.has_value();
+    range.begin = begin.value_or(0);
+  }
+  if (valid && colon + 1 < text.size()) {
+    range.end = parse_index(text.substr(colon + 1));
+    valid = range.end.has_value() && *range.end > range.begin;
+  }
+  if (!valid) {
+    fail(ErrorCode::kInvalidArgument,
+         "frames \"{}\": expected A:B with 0 <= A < B, either of which may be left out", text);
+  }
+  return range;
+}
+
+std::unique_ptr<VideoReader> open_video_reader(const std::string& input,
+                                               const ReadOptions& options) {
+  switch (classify_input(input)) {
+    case FileKind::kNpy:
+    case FileKind::kSafetensors:
+      return open_array_reader(input, options);
+    case FileKind::kLatent:
+      fail(ErrorCode::kInvalidArgument,
+           "{}: expected a video, found latents: `zoetrope decode` takes them", input);
+    case FileKind::kImageFolder:
+      return open_image_folder_reader(input, options);
+    case FileKind::kVideo:
+    case FileKind::kImage:
+    case FileKind::kY4mPipe:
+      break;
+  }
+  return open_picture_reader(input, options);
+}
+
+std::unique_ptr<VideoWriter> open_video_writer(const std::string& output,
+                                               const WriteOptions& options) {
+  if (options.height <= 0 || options.width <= 0) {
+    fail(ErrorCode::kInvalidArgument, "{}: expected frames of at least 1x1, found {}x{}", output,
+         options.width, options.height);
+  }
+  switch (classify_video_output(output)) {
+    case FileKind::kNpy:
+    case FileKind::kSafetensors:
+      return open_array_writer(output, options);
+    case FileKind::kImage:
+    case FileKind::kImageFolder:
+      return open_png_writer(output, options);
+    default:
+      return open_picture_writer(output, options);
+  }
+}
+
+}  // namespace zoetrope::media
