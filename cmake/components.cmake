@@ -9,8 +9,10 @@ function(zoetrope_component name)
   zoetrope_warnings(zoetrope_${name})
 endfunction()
 
+# Members left out of a designated initialiser have their documented default.
 function(zoetrope_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
+                                           -Wno-missing-field-initializers
                                            $<$<BOOL:${ZOETROPE_WERROR}>:-Werror>)
 endfunction()
 

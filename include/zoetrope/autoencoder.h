@@ -29,18 +29,18 @@ struct Allocator {
 enum class LogLevel : uint8_t { kInfo, kWarning };
 
 struct LoadOptions {
-  std::string device = "auto";        // "auto" or "cpu"
-  std::optional<DType> encode_dtype;  // operand type; empty: the device's own choice
-  std::optional<DType> decode_dtype;
-  int threads = 0;                           // CPU worker threads; 0: one per core
-  bool encoder = true;                       // load what encodes, if the checkpoint holds it
-  bool decoder = true;                       // load what decodes, if the checkpoint holds it
-  std::vector<std::string> disabled_passes;  // compiler passes to leave out, by name
-  Allocator allocator;                       // empty: the library's own
+  std::string device = "auto";             // "auto" or "cpu"
+  std::optional<DType> encode_dtype = {};  // operand type; empty: the device's own choice
+  std::optional<DType> decode_dtype = {};
+  int threads = 0;                                // CPU worker threads; 0: one per core
+  bool encoder = true;                            // load what encodes, if the checkpoint holds it
+  bool decoder = true;                            // load what decodes, if the checkpoint holds it
+  std::vector<std::string> disabled_passes = {};  // compiler passes to leave out, by name
+  Allocator allocator = {};                       // empty: the library's own
   // Called from the loading thread with tensors done and their number.
-  std::function<void(int64_t done, int64_t total)> progress;
-  std::function<void(LogLevel, std::string_view message)> log;
-  std::function<bool()> cancelled;  // polled between tensors; true ends in Error kCancelled
+  std::function<void(int64_t done, int64_t total)> progress = {};
+  std::function<void(LogLevel, std::string_view message)> log = {};
+  std::function<bool()> cancelled = {};  // polled between tensors; true ends in Error kCancelled
 };
 
 // What was found in the checkpoint.

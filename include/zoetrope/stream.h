@@ -18,13 +18,13 @@ inline namespace v0 {
 struct StreamOptions {
   int64_t height = 0;  // of the video, in pixels; a multiple of ModelInfo::spatial_stride
   int64_t width = 0;
-  VideoFormat video;  // of the frames pushed to an encoder or written by a decoder
+  VideoFormat video = {};  // of the frames pushed to an encoder or written by a decoder
   LatentScale scale = LatentScale::kNormalized;
   bool clamp = true;            // decoded frames to [-1, 1], as the published model does
   int64_t frames_per_step = 0;  // latent frames computed together; 0: the device's default
   int64_t memory_limit = 0;     // bytes, weights included; 0: none. Lowers frames_per_step first
   // Called from the pushing thread: work items of the current step done, and their number.
-  std::function<void(int64_t done, int64_t total)> progress;
+  std::function<void(int64_t done, int64_t total)> progress = {};
   std::function<bool()>
       cancelled;  // polled per work item, from any thread; true ends in kCancelled
 };
@@ -32,9 +32,9 @@ struct StreamOptions {
 // Each is float32, float16 or bfloat16 [latent_channels, n, height/8, width/8], n = ready(frames);
 // a view without data is not written.
 struct EncodeOutputs {
-  TensorView latent;  // the mean in the Stream's LatentScale
-  TensorView mean;    // raw
-  TensorView logvar;  // raw
+  TensorView latent = {};  // the mean in the Stream's LatentScale
+  TensorView mean = {};    // raw
+  TensorView logvar = {};  // raw
 };
 
 class ZOETROPE_API EncodeStream {

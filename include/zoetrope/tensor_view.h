@@ -45,16 +45,16 @@ struct Device {
 struct TensorView {
   void* data = nullptr;
   DType dtype = DType::kFloat32;
-  Device device;
-  std::vector<int64_t> shape;
-  std::vector<int64_t> strides;  // in elements; empty means contiguous, row-major
+  Device device = {};
+  std::vector<int64_t> shape = {};
+  std::vector<int64_t> strides = {};  // in elements; empty means contiguous, row-major
 };
 
 // A view with a name and, if the storage is not the caller's, the memory that keeps it alive.
 struct NamedTensor {
   std::string name;
   TensorView tensor;
-  std::shared_ptr<void> storage;
+  std::shared_ptr<void> storage = {};
 };
 
 }  // namespace v0

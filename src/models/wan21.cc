@@ -66,17 +66,17 @@ class EntryGraph {
     return builder_.constant(found->second);
   }
 
-  ValueId conv(const std::string& name, ValueId x, const ConvShape& shape) {
-    return builder_.conv(name, x, kNone, shape, constant(name + ".weight"),
-                         constant(name + ".bias"));
+  ValueId conv(const std::string& name, ValueId x, const ConvShape& shape,
+               ValueId history = kNone) {
+    const ConstantId weight = constant(name + ".weight");
+    const ConstantId bias = constant(name + ".bias");
+    return builder_.conv(name, x, history, shape, weight, bias);
   }
 
   // A conv that looks back. In the first step there is nothing to see: only the last tap works.
   ValueId conv_with_history(const std::string& name, ValueId x, ConvShape shape) {
     if (first_) shape.first_tap = shape.kernel_time - 1;
-    const ValueId history = builder_.history(name + ".history", shape.history_frames(), x);
-    return builder_.conv(name, x, history, shape, constant(name + ".weight"),
-                         constant(name + ".bias"));
+    return conv(name, x, shape, builder_.history(name + ".history", shape.history_frames(), x));
   }
 
   ValueId causal_conv(const std::string& name, ValueId x) {
