@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/batch.h"
+
+#include <filesystem>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include "base/fail.h"
+#include "cli/exit_code.h"
+#include "cli/interrupt.h"
+
+namespace zoetrope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+Outcome outcome_of(const Job& job, Status status) {
+  Outcome outcome;
+  outcome.input = job.input;
+  outcome.output = job.output;
+  outcome.status = status;
+  return outcome;
+}
+
+// Messages of the library do not know the file at hand.
+std::string with_input(const Job& job, const std::string& message) {
+  const bool named =
+      message.find(job.input) != std::string::npos || message.find(job.output) != std::string::npos;
+  return named ? message : job.input + ": " + message;
+}
+
+// Codes one input of many; only an interrupt ends the run.
+void run_job(const Job& job, const Work& work, Report& report) {
+  std::string message;
+  try {
+    Outcome outcome = work.code(job);
+    outcome.input = job.input;
+    outcome.output = job.output;
+    report.outcome(outcome);
+    return;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kCancelled) throw;
+    message = error.what();
+  } catch (const std::bad_alloc&) {
+    message = "out of memory: lower --frames-per-step or the size of the video";
+  }
+  message = with_input(job, message);
+  report.error(message);
+  Outcome failed = outcome_of(job, Status::kFailed);
+  failed.error = message;
+  report.outcome(failed);
+}
+
+// A single input: its error is the program's.
+void run_only_job(const Job& job, const Work& work, Report& report) {
+  try {
+    work.prepare();
+    Outcome outcome = work.code(job);
+    outcome.input = job.input;
+    outcome.output = job.output;
+    report.outcome(outcome);
+  } catch (const Error& error) {
+    Outcome failed = outcome_of(job, Status::kFailed);
+    failed.error = error.what();
+    report.outcome(failed);
+    throw;
+  }
+}
+
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  if (folder.empty()) return;
+  fs::create_directory(folder, error);
+  if (error) fail(ErrorCode::kIo, "{}: cannot make this folder: {}", folder, error.message());
+}
+
+}  // namespace
+
+int run_jobs(const Jobs& jobs, const Work& work, Report& report) {
+  if (!jobs.many) {
+    run_only_job(jobs.jobs.at(0), work, report);
+    return report.different() ? kExitDifferent : kExitOk;
+  }
+  bool prepared = false;
+  for (const Job& job : jobs.jobs) {
+    check_interrupted();
+    if (job.finished) {
+      report.outcome(outcome_of(job, Status::kSkipped));
+      continue;
+    }
+    if (!prepared) {
+      work.prepare();
+      make_folder(jobs.folder);
+      prepared = true;
+    }
+    run_job(job, work, report);
+  }
+  report.summary();
+  return report.failed() > 0 ? kExitSomeFailed : kExitOk;
+}
+
+}  // namespace zoetrope::cli

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "base/fail.h"
+#include "cli/help.h"
+#include "zoetrope/version.h"
+
+namespace zoetrope::cli {
+namespace {
+
+constexpr const char* kInputs = "Inputs and outputs";
+constexpr const char* kVideo = "Video";
+constexpr const char* kFitting = "Sizes and frame counts that do not fit";
+constexpr const char* kLatents = "Latents";
+constexpr const char* kModel = "Model";
+constexpr const char* kChecking = "Checking";
+constexpr const char* kReport = "What is said";
+
+struct Parser {
+  CLI::App app{"", "zoetrope"};
+  TypedOptions typed;
+};
+
+void option(CLI::App* command, const char* group, const char* name, const char* value,
+            std::string& target, const char* text) {
+  command->add_option(name, target, text)->type_name(value)->group(group);
+}
+
+void flag(CLI::App* command, const char* group, const char* name, bool& target, const char* text) {
+  command->add_flag(name, target, text)->group(group);
+}
+
+void add_inputs(CLI::App* command, TypedOptions& typed, const char* input, const char* output) {
+  command->add_option("INPUT", typed.inputs, input)->group(kInputs)->type_name("");
+  option(command, kInputs, "-o,--output", "OUTPUT", typed.output, output);
+  option(command, kInputs, "--files-from", "FILE", typed.files_from,
+         "more inputs, one a line; - reads the list from standard input");
+  flag(command, kInputs, "-y,--overwrite", typed.overwrite,
+       "replace an existing output; with many inputs, make finished outputs again");
+}
+
+void add_model(CLI::App* command, TypedOptions& typed) {
+  command->add_option("--weights", typed.weights, kWeightsHelp)
+      ->type_name("W")
+      ->envname("ZOETROPE_WEIGHTS")
+      ->group(kModel);
+  option(command, kModel, "--device", "NAME", typed.device,
+         "auto or cpu (default auto); `zoetrope devices` lists them");
+  option(command, kModel, "--dtype", "TYPE", typed.dtype,
+         "operand type: auto or float32 (default auto)");
+  if (command->get_name() != "decode") {
+    option(command, kModel, "--encode-dtype", "TYPE", typed.encode_dtype, "the encoder's alone");
+  }
+  if (command->get_name() != "encode") {
+    option(command, kModel, "--decode-dtype", "TYPE", typed.decode_dtype, "the decoder's alone");
+  }
+  option(command, kModel, "--threads", "N", typed.threads,
+         "worker threads (default 0: one per core); results do not depend on it");
+  option(command, kModel, "--memory-limit", "SIZE", typed.memory_limit,
+         "for weights and work together, e.g. 4GiB or 500MB; refuses at once what cannot fit");
+  option(command, kModel, "--frames-per-step", "N", typed.frames_per_step,
+         "latent frames computed together (default 0: what suits the device); results do not "
+         "depend on it, memory does");
+  command
+      ->add_option("--disable-pass", typed.disabled_passes,
+                   "leave out a compiler pass, to find out whether it is at fault; repeatable")
+      ->type_name("NAME")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group(kModel);
+}
+
+void add_reading(CLI::App* command, TypedOptions& typed) {
+  option(command, kVideo, "--frames", "A:B", typed.frames,
+         "only frames A up to, not including, B; counted from 0, after --fps");
+  option(command, kVideo, "--fps", "RATE", typed.fps,
+         "resample a video to RATE by time, e.g. 16 or 24000/1001; images and arrays: their rate "
+         "(default: the input's own, else 16)");
+  option(command, kVideo, "--matrix", "NAME", typed.matrix,
+         "YUV colours are bt601 or bt709, whatever the file says (default: its tags; untagged is "
+         "bt709 from 720 lines up, else bt601)");
+  option(command, kVideo, "--alpha", "HOW", typed.alpha,
+         "transparent inputs: drop the alpha, or put them on black or white (default: refuse)");
+  option(command, kVideo, "--layout", "AXES", typed.layout,
+         "of .npy and .safetensors videos: thwc, tchw or cthw (default: cthw for float, thwc for "
+         "uint8)");
+  option(command, kVideo, "--range", "NAME", typed.range,
+         "of .npy and .safetensors videos: signed (-1 to 1), unit (0 to 1) or bytes (0 to 255) "
+         "(default: by type; refuses floats that may be either)");
+}
+
+void add_fitting(CLI::App* command, TypedOptions& typed) {
+  option(command, kFitting, "--fit-frames", "HOW", typed.fit_frames,
+         "the model takes 4k+1 frames: pad (repeat the last frame), trim, or refuse (default: pad "
+         "if the output records the original count, else refuse)");
+  option(command, kFitting, "--fit-size", "HOW", typed.fit_size,
+         "the model takes multiples of 8 pixels: pad (repeat the right and bottom edge), crop "
+         "(to the middle), or refuse (default: as for --fit-frames)");
+}
+
+void add_checking(CLI::App* command, TypedOptions& typed, const char* reference) {
+  option(command, kChecking, "--expect", "REF", typed.expect, reference);
+  option(command, kChecking, "--tolerance", "X", typed.tolerance,
+         "largest error allowed, as a share of REF's largest value (default 1e-5)");
+}
+
+void add_report(CLI::App* command, TypedOptions& typed) {
+  option(command, kReport, "--progress", "KIND", typed.progress,
+         "auto, bar, lines, json or none, on standard error (default auto: a bar on a terminal)");
+  flag(command, kReport, "--quiet", typed.quiet, "say nothing but errors");
+  flag(command, kReport, "--json", typed.json,
+       "a JSON object, one line, for each input on standard output");
+}
+
+void add_encode(CLI::App* command, TypedOptions& typed) {
+  add_inputs(command, typed, kVideoInputHelp, kLatentOutputHelp);
+  add_reading(command, typed);
+  add_fitting(command, typed);
+  option(command, kLatents, "--latent-scale", "SCALE", typed.latent_scale,
+         "normalized ((mean - latents_mean) / latents_std, what diffusion models take) or raw (the "
+         "mean) (default: normalized; .latent is always raw)");
+  flag(command, kLatents, "--posterior", typed.posterior,
+       "also write the raw `mean` and `logvar`, for training; .safetensors only");
+  add_model(command, typed);
+  add_checking(command, typed, "compare with these latents; exit status 1 if they differ");
+  add_report(command, typed);
+}
+
+void add_decode(CLI::App* command, TypedOptions& typed) {
+  add_inputs(command, typed, kLatentInputHelp, kVideoOutputHelp);
+  flag(command, kInputs, "--keep-partial", typed.keep_partial,
+       "if decoding fails or is interrupted, keep the frames so far under NAME.partial.EXT");
+  option(command, kVideo, "--fps", "RATE", typed.fps,
+         "of the output (default: what the latents record, else 16)");
+  flag(command, kVideo, "--no-clamp", typed.no_clamp,
+       "do not clamp to [-1, 1]; for .npy and .safetensors");
+  option(command, kLatents, "--latent-scale", "SCALE", typed.latent_scale,
+         "normalized or raw, for files that do not record it (default: normalized; .latent is "
+         "always raw)");
+  add_model(command, typed);
+  add_checking(command, typed, "compare with this video; exit status 1 if they differ");
+  add_report(command, typed);
+}
+
+void add_roundtrip(CLI::App* command, TypedOptions& typed) {
+  add_inputs(command, typed, kVideoInputHelp, kVideoOutputHelp);
+  add_reading(command, typed);
+  flag(command, kVideo, "--no-clamp", typed.no_clamp,
+       "do not clamp to [-1, 1]; for .npy and .safetensors");
+  add_fitting(command, typed);
+  add_model(command, typed);
+  add_checking(command, typed, "compare with this video; exit status 1 if they differ");
+  add_report(command, typed);
+}
+
+void add_inspect(CLI::App* command, TypedOptions& typed) {
+  command->add_option("FILE", typed.inputs, kInspectInputHelp)->group(kInputs)->type_name("");
+  flag(command, kReport, "--tensors", typed.list_tensors, "list every tensor of a checkpoint");
+  flag(command, kReport, "--json", typed.json, "one JSON object on standard output");
+}
+
+struct CommandEntry {
+  Command command;
+  const char* name;
+  const char* description;
+  const char* examples;
+  void (*add)(CLI::App*, TypedOptions&);
+};
+
+const CommandEntry kCommands[] = {
+    {Command::kEncode, "encode", "Video to latents", kEncodeExamples, add_encode},
+    {Command::kDecode, "decode", "Latents to video", kDecodeExamples, add_decode},
+    {Command::kRoundtrip, "roundtrip", "Encode and decode, and say how close the result is",
+     kRoundtripExamples, add_roundtrip},
+    {Command::kInspect, "inspect", "Say what a checkpoint, a latent file or a video holds",
+     kInspectExamples, add_inspect},
+    {Command::kDevices, "devices", "List the devices that can compute here", kDevicesExamples,
+     [](CLI::App* command, TypedOptions& typed) {
+       flag(command, kReport, "--json", typed.json, "a JSON object, one line, for each device");
+     }},
+};
+
+void build(Parser& parser) {
+  parser.app.set_help_flag("-h,--help", "this page");
+  parser.app.set_version_flag("--version", "zoetrope " + std::string(version()));
+  parser.app.description(kOverview);
+  parser.app.footer(kOverviewExamples);
+  parser.app.formatter(std::make_shared<HelpFormatter>());
+  for (const CommandEntry& entry : kCommands) {
+    CLI::App* command = parser.app.add_subcommand(entry.name, entry.description);
+    command->set_help_flag("-h,--help", "this page")->group(kReport);
+    command->footer(entry.examples);
+    command->allow_extras();
+    entry.add(command, parser.typed);
+  }
+}
+
+// The number of letters to insert, delete or replace to make `a` of `b` (Levenshtein).
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+// "; did you mean X?" or nothing.
+std::string suggestion(const std::string& word, const std::vector<std::string>& names) {
+  if (names.empty()) return "";
+  const auto closer = [&](const std::string& a, const std::string& b) {
+    return distance(word, a) < distance(word, b);
+  };
+  const std::string& nearest = *std::min_element(names.begin(), names.end(), closer);
+  const bool near = distance(word, nearest) <= std::max<size_t>(1, nearest.size() / 3);
+  return near ? "; did you mean " + nearest + "?" : "";
+}
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  for (const CommandEntry& entry : kCommands) names.emplace_back(entry.name);
+  return names;
+}
+
+void check_command(const std::string& word) {
+  const std::vector<std::string> names = command_names();
+  if (word.starts_with('-') || std::find(names.begin(), names.end(), word) != names.end()) return;
+  fail(ErrorCode::kInvalidArgument, "{}: no such command{} See zoetrope --help", word,
+       suggestion(word, names).empty() ? "." : suggestion(word, names));
+}
+
+// What CLI11 could not place: an option that does not exist, or a word too much.
+void check_extras(const CLI::App& command) {
+  const std::vector<std::string> extras = command.remaining();
+  if (extras.empty()) return;
+  const std::string word = extras[0].substr(0, extras[0].find('='));
+  if (!word.starts_with('-')) {
+    fail(ErrorCode::kInvalidArgument, "{}: one argument too many. See zoetrope {} --help", word,
+         command.get_name());
+  }
+  std::vector<std::string> names;
+  for (const CLI::Option* known : command.get_options()) {
+    for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
+  }
+  const std::string meant = suggestion(word, names);
+  fail(ErrorCode::kInvalidArgument, "{}: no such option of zoetrope {}{} See zoetrope {} --help",
+       word, command.get_name(), meant.empty() ? "." : meant, command.get_name());
+}
+
+// `zoetrope help encode` is `zoetrope encode --help`.
+std::vector<std::string> arguments_of(int argc, const char* const* argv) {
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  if (!arguments.empty() && arguments[0] == "help") {
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
+  if (!arguments.empty()) check_command(arguments[0]);
+  return arguments;
+}
+
+}  // namespace
+
+std::string overview() {
+  Parser parser;
+  build(parser);
+  return parser.app.help();
+}
+
+CommandLine parse_command_line(int argc, const char* const* argv) {
+  Parser parser;
+  build(parser);
+  std::vector<std::string> arguments = arguments_of(argc, argv);
+  if (arguments.empty()) {
+    fail(ErrorCode::kInvalidArgument, "no command. See zoetrope --help");
+  }
+  const std::string first = arguments[0];
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+  try {
+    parser.app.parse(arguments);
+  } catch (const CLI::CallForHelp&) {
+    const auto chosen = parser.app.get_subcommands();
+    return {{}, (chosen.empty() ? &parser.app : chosen[0])->help()};
+  } catch (const CLI::CallForVersion& version_text) {
+    return {{}, std::string(version_text.what()) + "\n"};
+  } catch (const CLI::ExtrasError&) {
+    fail(ErrorCode::kInvalidArgument, "{}: no such option. See zoetrope --help", first);
+  } catch (const CLI::ParseError& error) {
+    fail(ErrorCode::kInvalidArgument, "{}. See zoetrope {} --help", error.what(), first);
+  }
+  const auto chosen = parser.app.get_subcommands();
+  check_extras(*chosen.at(0));
+  for (const CommandEntry& entry : kCommands) {
+    if (chosen[0]->get_name() == entry.name) return {interpret(entry.command, parser.typed), {}};
+  }
+  return {};
+}
+
+}  // namespace zoetrope::cli

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "base/fail.h"
+#include "cli/batch.h"
+#include "cli/coding.h"
+#include "cli/commands.h"
+#include "cli/fit.h"
+#include "cli/interrupt.h"
+#include "cli/model.h"
+#include "cli/video_input.h"
+#include "media/file_kind.h"
+#include "media/latent_file.h"
+#include "media/video.h"
+
+namespace zoetrope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// clip.partial.mp4, frames.partial/
+std::string partial_name(const std::string& output) {
+  const bool slash = output.ends_with('/');
+  const fs::path path = slash ? output.substr(0, output.size() - 1) : output;
+  const fs::path name = path.stem().string() + ".partial" + path.extension().string();
+  return (path.parent_path() / name).string() + (slash ? "/" : "");
+}
+
+// Moves what was written whole under its partial name to its own.
+void rename_output(const std::string& from, const std::string& to) {
+  std::error_code error;
+  if (fs::is_directory(to, error)) fs::remove_all(to, error);
+  fs::rename(from.ends_with('/') ? from.substr(0, from.size() - 1) : from,
+             to.ends_with('/') ? to.substr(0, to.size() - 1) : to, error);
+  if (error) fail(ErrorCode::kIo, "{}: cannot be renamed to {}: {}", from, to, error.message());
+}
+
+// True for outputs that play at a rate.
+bool has_rate(const std::string& output) {
+  const media::FileKind kind = media::classify_video_output(output);
+  return kind == media::FileKind::kVideo || kind == media::FileKind::kY4mPipe;
+}
+
+class DecodeCommand {
+ public:
+  DecodeCommand(const Options& options, const Jobs& jobs, Report& report)
+      : options_(options), jobs_(jobs), report_(report) {}
+
+  void prepare() {
+    if (!jobs_.many) reader_ = open(jobs_.jobs.at(0));
+    model_ = load_model(options_, Half::kDecoder, report_);
+  }
+
+  Outcome code(const Job& job) {
+    const Timer timer;
+    const std::unique_ptr<media::LatentReader> reader = reader_ ? std::move(reader_) : open(job);
+    check_channels(job, reader->info());
+    const Restored target = restored(job.input, reader->info(), model_->info());
+    const bool partial = options_.keep_partial && job.output != "-";
+    const std::string path = partial ? partial_name(job.output) : job.output;
+    const auto writer = media::open_video_writer(path, write_options(job, *reader, target));
+    int64_t frames = 0;
+    try {
+      decode_all(job, *reader, target, *writer, frames);
+    } catch (...) {
+      if (partial && frames > 0) keep(path, frames, target.frames, *writer);
+      throw;
+    }
+    writer->finish();
+    if (partial) rename_output(path, job.output);
+    report_.progress().finish();
+
+    Outcome outcome;
+    outcome.frames = frames;
+    outcome.height = target.height;
+    outcome.width = target.width;
+    outcome.latent_frames = reader->info().frames;
+    outcome.seconds = timer.seconds();
+    if (!options_.expect.empty()) {
+      outcome.comparison = compare_videos(job.output, options_.expect, options_.tolerance);
+    }
+    return outcome;
+  }
+
+ private:
+  std::unique_ptr<media::LatentReader> open(const Job& job) const {
+    const media::Notice notice = [this](const std::string& text) { report_.note(text); };
+    return media::open_latent_reader(job.input, {options_.latent_scale, notice});
+  }
+
+  void check_channels(const Job& job, const media::LatentInfo& latents) const {
+    const int64_t channels = model_->info().latent_channels;
+    if (latents.channels == channels) return;
+    fail(ErrorCode::kIo, "{}: expected latents of {} channels, as {} has, found {}", job.input,
+         channels, options_.weights, latents.channels);
+  }
+
+  media::WriteOptions write_options(const Job& job, const media::LatentReader& reader,
+                                    const Restored& target) const {
+    media::WriteOptions options;
+    options.height = target.height;
+    options.width = target.width;
+    options.frames = target.frames;
+    options.notice = [this](const std::string& text) { report_.note(text); };
+    const std::optional<media::FrameRate> recorded = reader.info().source.rate;
+    options.rate = options_.reading.rate.value_or(recorded.value_or(media::FrameRate{}));
+    if (!options_.reading.rate && !recorded && has_rate(job.output)) {
+      report_.note(
+          fmt::format("{}: records no frame rate: {} frames/s, unless --fps says otherwise",
+                      job.input, media::to_string(options.rate)));
+    }
+    return options;
+  }
+
+  // `frames`: written so far.
+  void decode_all(const Job& job, media::LatentReader& reader, const Restored& target,
+                  media::VideoWriter& writer, int64_t& frames) {
+    const media::LatentInfo& latents = reader.info();
+    Decoding::Settings settings = {options_.stream, writer.format(), latents.height,
+                                   latents.width,   target.height,   target.width};
+    const double stride = static_cast<double>(model_->info().temporal_stride);
+    settings.stream.scale = latents.scale;
+    settings.stream.cancelled = interrupted;
+    settings.stream.progress = [&](int64_t done, int64_t total) {
+      const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0;
+      report_.progress().show(static_cast<double>(frames) + share * (frames > 0 ? stride : 1));
+    };
+    Decoding decoding(*model_, settings, [&](const media::Frames& decoded) {
+      const int64_t count = std::min(decoded.count, target.frames - frames);
+      if (count > 0) writer.write(count, decoded.data);
+      frames += count;
+      report_.progress().show(static_cast<double>(frames));
+    });
+    report_.progress().start(job.input, "frames", target.frames);
+
+    const int64_t step = std::max<int64_t>(1, options_.stream.frames_per_step);
+    std::vector<float> block(
+        static_cast<size_t>(latents.channels * step * latents.height * latents.width));
+    for (int64_t count = 0; (count = reader.read(step, block.data())) > 0;) {
+      check_interrupted();
+      decoding.push(count, block.data());
+    }
+  }
+
+  // Finishes what there is of an output whose decoding failed.
+  void keep(const std::string& path, int64_t frames, int64_t total,
+            media::VideoWriter& writer) const {
+    try {
+      writer.finish();
+      report_.note(fmt::format("{}: holds the first {} of {} frames", path, frames, total));
+    } catch (const Error& error) {
+      report_.note(fmt::format("nothing could be kept: {}", error.what()));
+    }
+  }
+
+  const Options& options_;
+  const Jobs& jobs_;
+  Report& report_;
+  std::optional<Autoencoder> model_;
+  std::unique_ptr<media::LatentReader> reader_;  // of a single input, opened before the weights
+};
+
+}  // namespace
+
+int run_decode(const Options& options) {
+  check_weights(options);
+  const Jobs jobs = plan_jobs(options, {".mp4", media::classify_video_output, true});
+  check_expect(options, jobs);
+  const bool pipe = jobs.jobs.at(0).output == "-";
+  if (pipe) end_on_closed_pipe();
+  Report report(options, pipe);
+  DecodeCommand command(options, jobs, report);
+  return run_jobs(jobs,
+                  {[&] { command.prepare(); }, [&](const Job& job) { return command.code(job); }},
+                  report);
+}
+
+}  // namespace zoetrope::cli

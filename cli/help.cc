@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/help.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace zoetrope::cli {
+
+const char* const kOverview =
+    "Turns video into the latents of the Wan2.1 video autoencoder, and latents into video.";
+
+const char* const kOverviewExamples =
+    R"(  zoetrope encode clip.mp4 -o clip.safetensors --weights wan_2.1_vae.safetensors
+  zoetrope decode clip.safetensors -o again.mp4 --weights wan_2.1_vae.safetensors
+  zoetrope roundtrip clip.mp4 -o again.mp4 --weights random:8     (to try it without weights)
+)";
+
+const char* const kEncodeExamples =
+    R"(  zoetrope encode clip.mp4 -o clip.safetensors --weights wan_2.1_vae.safetensors
+  zoetrope encode videos/*.mp4 -o latents/ --fps 16 --json       (sets ZOETROPE_WEIGHTS before)
+  zoetrope encode videos/*.mp4 -o 'latents/{}.latent'            (for ComfyUI, named by the input)
+  ffmpeg -v error -i clip.mov -vf scale=832:480 -f yuv4mpegpipe - | zoetrope encode - -o clip.npy
+)";
+
+const char* const kDecodeExamples =
+    R"(  zoetrope decode clip.safetensors -o clip.mp4 --weights wan_2.1_vae.safetensors
+  zoetrope decode sampled.npy -o sampled.mkv --fps 16            (.mkv is lossless)
+  zoetrope decode clip.safetensors -o frames/                    (frames/frame_000001.png ...)
+  zoetrope decode clip.latent -o - | ffplay -
+)";
+
+const char* const kRoundtripExamples =
+    R"(  zoetrope roundtrip clip.mp4 -o again.mp4 --weights wan_2.1_vae.safetensors
+  zoetrope roundtrip photo.png -o photo-again.png
+  zoetrope roundtrip clip.mp4 -o again.mkv --frames 0:81 --json
+)";
+
+const char* const kInspectExamples =
+    R"(  zoetrope inspect wan_2.1_vae.safetensors --tensors
+  zoetrope inspect clip.safetensors
+  zoetrope inspect Wan2.1_VAE.pth --json | jq .parameters
+)";
+
+const char* const kDevicesExamples =
+    R"(  zoetrope devices
+  zoetrope devices --json
+)";
+
+const char* const kWeightsHelp =
+    "a .safetensors or .pth checkpoint, a diffusers folder, or random[:base_dim[:seed]] for "
+    "made-up weights (default: the environment variable ZOETROPE_WEIGHTS)";
+const char* const kVideoInputHelp =
+    "video, image, folder of images, .npy or .safetensors array, or - for y4m on standard input";
+const char* const kVideoOutputHelp =
+    ".mp4 (H.264), .mkv (lossless), .y4m, .png (one frame), a folder/ of .png, .npy or "
+    ".safetensors (float32 [3,T,H,W]), or - for y4m on standard output. With many inputs: a "
+    "folder for .mp4 files, or a name with {}, which stands for the input's name";
+const char* const kLatentInputHelp = ".safetensors or .npy latents [C,T,H,W], or ComfyUI's .latent";
+const char* const kLatentOutputHelp =
+    ".safetensors, .npy (float32 [C,T,H,W]) or .latent (ComfyUI). With many inputs: a folder for "
+    ".safetensors files, or a name with {}, which stands for the input's name";
+const char* const kInspectInputHelp =
+    "checkpoint, diffusers folder, random[:base_dim[:seed]], latent file, video or image";
+
+namespace {
+
+constexpr size_t kPageWidth = 100;
+constexpr size_t kNameWidth = 26;
+
+// `name` in the left column, `text` wrapped in the right one.
+std::string entry(const std::string& name, std::string_view text) {
+  std::string page = fmt::format("  {:<{}}", name, kNameWidth - 2);
+  size_t column = std::max(kNameWidth, name.size() + 2);
+  if (column > kNameWidth) {
+    page += fmt::format("\n{:<{}}", "", kNameWidth);
+    column = kNameWidth;
+  }
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (column + word.size() + 1 > kPageWidth) {
+      page += fmt::format("\n{:<{}}", "", kNameWidth);
+      column = kNameWidth;
+    }
+    const bool first = column == kNameWidth;
+    page += first ? "" : " ";
+    page += word;
+    column += word.size() + (first ? 0 : 1);
+  }
+  return page + "\n";
+}
+
+std::string option_name(const CLI::Option* option) {
+  if (option->get_positional()) return option->get_name(true, false);
+  std::string name = option->get_snames().empty() ? "" : "-" + option->get_snames()[0] + ", ";
+  name += "--" + option->get_lnames().at(0);
+  return option->get_type_size() == 0 ? name : name + " " + option->get_type_name();
+}
+
+std::string usage(const CLI::App* app) {
+  if (app->get_parent() == nullptr) return "usage: zoetrope COMMAND [OPTION...]\n";
+  std::string line = "usage: zoetrope " + app->get_name();
+  for (const CLI::Option* option : app->get_options()) {
+    if (!option->get_positional()) continue;
+    const bool many = option->get_name(true, false) == "INPUT";
+    line += " " + option->get_name(true, false) + (many ? "... -o OUTPUT" : "");
+  }
+  return line + " [OPTION...]\n";
+}
+
+}  // namespace
+
+std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/,
+                                     CLI::AppFormatMode /*mode*/) const {
+  std::string page = app->get_description() + "\n\n" + usage(app);
+  page += "\nExamples:\n" + app->get_footer();
+  const auto commands = app->get_subcommands([](const CLI::App*) { return true; });
+  if (!commands.empty()) page += "\nCommands (zoetrope COMMAND --help says more):\n";
+  for (const CLI::App* command : commands) {
+    page += entry(command->get_name(), command->get_description());
+  }
+  for (const std::string& group : app->get_groups()) {
+    page += "\n" + group + ":\n";
+    for (const CLI::Option* option : app->get_options()) {
+      if (option->get_group() != group) continue;
+      page += entry(option_name(option), option->get_description());
+    }
+  }
+  if (app->get_parent() == nullptr) {
+    page +=
+        "\nExit status: 0 done, 1 --expect found a difference, 2 wrong usage, 3 input or output, "
+        "4 weights,\n5 unsupported, 6 memory, 7 device, 8 some of many inputs failed, 70 a bug, "
+        "130 interrupted.\n";
+  }
+  return page;
+}
+
+}  // namespace zoetrope::cli

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of the help pages and how they are set.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace zoetrope::cli {
+
+extern const char* const kOverview;
+extern const char* const kOverviewExamples;
+extern const char* const kEncodeExamples;
+extern const char* const kDecodeExamples;
+extern const char* const kRoundtripExamples;
+extern const char* const kInspectExamples;
+extern const char* const kDevicesExamples;
+
+extern const char* const kWeightsHelp;
+extern const char* const kVideoInputHelp;
+extern const char* const kVideoOutputHelp;
+extern const char* const kLatentInputHelp;
+extern const char* const kLatentOutputHelp;
+extern const char* const kInspectInputHelp;
+
+// The same pages with every release of CLI11: description, usage, examples, then the options in
+// groups, two columns, 100 wide.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override;
+};
+
+}  // namespace zoetrope::cli

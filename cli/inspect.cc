@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/fail.h"
+#include "base/shape.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/report.h"
+#include "media/file_kind.h"
+#include "media/latent_file.h"
+#include "media/video.h"
+#include "zoetrope/tools.h"
+
+namespace zoetrope::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kListedNames = 5;
+
+void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
+
+void print_json(const Json& object) {
+  print(object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+void print_row(const char* name, const std::string& value) {
+  if (!value.empty()) print(fmt::format("  {:<12}{}\n", name, one_line(value)));
+}
+
+// The first few names, and how many more there are.
+std::string some_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kListedNames); ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  const size_t more = names.size() - std::min(names.size(), kListedNames);
+  return more == 0 ? text : fmt::format("{} and {} more", text, more);
+}
+
+std::string dtypes_of(const CheckpointDescription& description) {
+  std::set<std::string_view> names;
+  for (const TensorDescription& tensor : description.tensors) names.insert(name_of(tensor.dtype));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+Json to_json(const std::string& file, const CheckpointDescription& description, bool list) {
+  Json object = {{"file", file},
+                 {"kind", "checkpoint"},
+                 {"format", description.format},
+                 {"family", description.family},
+                 {"naming", description.naming},
+                 {"problem", description.problem},
+                 {"encoder_base_dim", description.encoder_base_dim},
+                 {"decoder_base_dim", description.decoder_base_dim},
+                 {"latent_channels", description.latent_channels},
+                 {"parameters", description.parameters},
+                 {"dtypes", dtypes_of(description)},
+                 {"tensor_count", description.tensors.size()},
+                 {"unknown", description.unknown},
+                 {"missing", description.missing}};
+  if (!list) return object;
+  object["tensors"] = Json::array();
+  for (const TensorDescription& tensor : description.tensors) {
+    object["tensors"].push_back(
+        {{"name", tensor.name}, {"dtype", name_of(tensor.dtype)}, {"shape", tensor.shape}});
+  }
+  return object;
+}
+
+std::string half_text(int64_t base_dim) {
+  return base_dim == 0 ? "none" : fmt::format("base_dim {}", base_dim);
+}
+
+void print_checkpoint(const std::string& file, const Options& options) {
+  const CheckpointDescription description = describe(file);
+  if (options.json) return print_json(to_json(file, description, options.list_tensors));
+  print(fmt::format("{}: checkpoint\n", one_line(file)));
+  print_row("format", description.format);
+  print_row("model", description.family.empty()
+                         ? "not known"
+                         : fmt::format("{}, {} names", description.family, description.naming));
+  if (!description.family.empty()) {
+    print_row("encoder", half_text(description.encoder_base_dim));
+    print_row("decoder", half_text(description.decoder_base_dim));
+    print_row("latents", fmt::format("{} channels", description.latent_channels));
+  }
+  print_row("parameters", fmt::format("{} in {} tensors, {}", description.parameters,
+                                      description.tensors.size(), dtypes_of(description)));
+  print_row("unknown", some_of(description.unknown));
+  print_row("missing", some_of(description.missing));
+  print_row("problem", description.problem);
+  if (!options.list_tensors) return;
+  for (const TensorDescription& tensor : description.tensors) {
+    print(fmt::format("  {} {} {}\n", one_line(tensor.name), name_of(tensor.dtype),
+                      to_string(tensor.shape)));
+  }
+}
+
+struct Summary {
+  double least = std::numeric_limits<double>::infinity();
+  double most = -std::numeric_limits<double>::infinity();
+  double sum = 0;
+  double squares = 0;
+  double count = 0;
+  int64_t not_finite = 0;
+
+  void add(double value) {
+    if (!std::isfinite(value)) {
+      ++not_finite;
+      return;
+    }
+    least = std::min(least, value);
+    most = std::max(most, value);
+    sum += value;
+    squares += value * value;
+    ++count;
+  }
+
+  double mean() const { return sum / count; }
+  double deviation() const { return std::sqrt(std::max(0.0, squares / count - mean() * mean())); }
+};
+
+std::vector<Summary> summarise(media::LatentReader& reader) {
+  const media::LatentInfo& info = reader.info();
+  const int64_t plane = info.height * info.width;
+  std::vector<Summary> channels(static_cast<size_t>(info.channels));
+  std::vector<float> values(static_cast<size_t>(info.channels * plane));
+  while (reader.read(1, values.data()) > 0) {
+    check_interrupted();
+    for (int64_t i = 0; i < info.channels * plane; ++i) {
+      channels[static_cast<size_t>(i / plane)].add(values[static_cast<size_t>(i)]);
+    }
+  }
+  return channels;
+}
+
+std::string source_text(const media::LatentSource& source) {
+  std::string text;
+  if (source.width && source.height) text = fmt::format("{}x{}", *source.width, *source.height);
+  if (source.frames) {
+    text += fmt::format("{}{} frames", text.empty() ? "" : ", ", *source.frames);
+  }
+  if (source.rate) text += fmt::format(", {} frames/s", media::to_string(*source.rate));
+  return text;
+}
+
+template <typename Value>
+Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json();
+}
+
+const char* name_of(LatentScale scale) { return scale == LatentScale::kRaw ? "raw" : "normalized"; }
+
+Json to_json(const std::string& file, const media::LatentInfo& info,
+             const std::vector<Summary>& channels) {
+  const media::LatentSource& source = info.source;
+  Json object = {{"file", file},
+                 {"kind", "latents"},
+                 {"shape", {info.channels, info.frames, info.height, info.width}},
+                 {"scale", name_of(info.scale)},
+                 {"scale_recorded", info.scale_recorded},
+                 {"source",
+                  {{"height", or_null(source.height)},
+                   {"width", or_null(source.width)},
+                   {"frames", or_null(source.frames)},
+                   {"fps", source.rate ? Json(media::to_string(*source.rate)) : Json()},
+                   {"color", source.color},
+                   {"weights_checksum", source.weights_checksum},
+                   {"version", source.version}}},
+                 {"channels", Json::array()}};
+  for (const Summary& channel : channels) {
+    object["channels"].push_back({{"min", channel.least},
+                                  {"max", channel.most},
+                                  {"mean", channel.mean()},
+                                  {"std", channel.deviation()},
+                                  {"not_finite", channel.not_finite}});
+  }
+  return object;
+}
+
+void print_latents(const std::string& file, const Options& options) {
+  const auto reader = media::open_latent_reader(file, {});
+  const media::LatentInfo& info = reader->info();
+  const std::vector<Summary> channels = summarise(*reader);
+  if (options.json) return print_json(to_json(file, info, channels));
+  print(fmt::format("{}: latents\n", one_line(file)));
+  print_row("shape", fmt::format("[{},{},{},{}] (channels, latent frames, height, width)",
+                                 info.channels, info.frames, info.height, info.width));
+  print_row("scale", fmt::format("{}{}", name_of(info.scale),
+                                 info.scale_recorded ? "" : " (assumed, not recorded)"));
+  print_row("video", source_text(info.source));
+  print_row("colours", info.source.color);
+  print_row("weights", info.source.weights_checksum);
+  print_row("written by", info.source.version.empty() ? "" : "zoetrope " + info.source.version);
+  print("  channel        min        max       mean        std\n");
+  for (size_t i = 0; i < channels.size(); ++i) {
+    const Summary& channel = channels[i];
+    print(fmt::format("  {:>7} {:>10.4f} {:>10.4f} {:>10.4f} {:>10.4f}", i, channel.least,
+                      channel.most, channel.mean(), channel.deviation()));
+    print(channel.not_finite == 0 ? "\n" : fmt::format("  {} not finite\n", channel.not_finite));
+  }
+}
+
+void print_video(const std::string& file, const Options& options) {
+  media::ReadOptions reading;
+  reading.array_range = options.reading.array_range;
+  reading.alpha = media::AlphaPolicy::kDrop;
+  const auto reader = media::open_video_reader(file, reading);
+  const media::VideoInfo& info = reader->info();
+  const std::string rate = info.rate_known ? media::to_string(info.rate) : "";
+  if (options.json) {
+    return print_json(Json{{"file", file},
+                           {"kind", "video"},
+                           {"height", info.height},
+                           {"width", info.width},
+                           {"frames", or_null(info.frames)},
+                           {"frames_exact", info.frames_exact},
+                           {"fps", rate.empty() ? Json() : Json(rate)},
+                           {"color", info.color}});
+  }
+  print(fmt::format("{}: video or image\n", one_line(file)));
+  print_row("size", fmt::format("{}x{}", info.width, info.height));
+  if (info.frames) {
+    print_row("frames", fmt::format("{}{}", info.frames_exact ? "" : "about ", *info.frames));
+  }
+  print_row("rate", rate.empty() ? "" : rate + " frames/s");
+  print_row("colours", info.color);
+}
+
+// What media makes of a file; empty if nothing.
+std::optional<media::FileKind> media_kind(const std::string& file) {
+  try {
+    return media::classify_input(file);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+// An array is taken for latents if it can be, else for a video.
+void print_array(const std::string& file, const Options& options) {
+  bool latents = true;
+  try {
+    latents = media::open_latent_reader(file, {})->info().channels > 3;
+  } catch (const Error&) {
+    latents = false;
+  }
+  return latents ? print_latents(file, options) : print_video(file, options);
+}
+
+void inspect(const std::string& file, const Options& options) {
+  if (media::is_latent_file(file)) return print_latents(file, options);
+  try {
+    return print_checkpoint(file, options);
+  } catch (const Error&) {
+    const std::optional<media::FileKind> kind = media_kind(file);
+    if (!kind || *kind == media::FileKind::kSafetensors) throw;
+    if (*kind == media::FileKind::kNpy) return print_array(file, options);
+    if (*kind == media::FileKind::kY4mPipe) throw;
+  }
+  print_video(file, options);
+}
+
+}  // namespace
+
+int run_inspect(const Options& options) {
+  if (options.inputs.empty()) {
+    fail(ErrorCode::kInvalidArgument, "no file: name a checkpoint or a latent file to inspect");
+  }
+  for (const std::string& file : options.inputs) inspect(file, options);
+  return 0;
+}
+
+}  // namespace zoetrope::cli

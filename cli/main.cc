@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
+
+#include "base/fail.h"
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/interrupt.h"
+#include "cli/report.h"
+
+namespace zoetrope::cli {
+namespace {
+
+int run_command(const Options& options) {
+  switch (options.command) {
+    case Command::kEncode:
+      return run_encode(options);
+    case Command::kDecode:
+      return run_decode(options);
+    case Command::kRoundtrip:
+      return run_roundtrip(options);
+    case Command::kInspect:
+      return run_inspect(options);
+    case Command::kDevices:
+      break;
+  }
+  return run_devices(options);
+}
+
+int run(int argc, const char* const* argv) {
+  catch_interrupts();
+  if (argc < 2) {
+    std::fputs(overview().c_str(), stderr);
+    return exit_code(ErrorCode::kInvalidArgument);
+  }
+  const CommandLine line = parse_command_line(argc, argv);
+  if (line.answer) {
+    std::fputs(line.answer->c_str(), stdout);
+    return kExitOk;
+  }
+  return run_command(line.options);
+}
+
+int run_and_report(int argc, const char* const* argv) {
+  try {
+    return run(argc, argv);
+  } catch (const Error& error) {
+    print_error(error.what());
+    return exit_code(error.code());
+  } catch (const std::bad_alloc&) {
+    print_error("out of memory: lower --frames-per-step or the size of the video");
+    return exit_code(ErrorCode::kOutOfMemory);
+  } catch (const std::exception& error) {
+    print_error(std::string("internal error, please report it: ") + error.what());
+    return exit_code(ErrorCode::kInternal);
+  }
+}
+
+}  // namespace
+}  // namespace zoetrope::cli
+
+int main(int argc, char** argv) {
+  const int status = zoetrope::cli::run_and_report(argc, argv);
+  std::fflush(nullptr);
+  // A reader may still hang in a pipe that says nothing; it must not see statics destroyed.
+  if (zoetrope::cli::interrupted()) std::_Exit(status);
+  return status;
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options.h"
+
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "base/fail.h"
+#include "zoetrope/tools.h"
+
+namespace zoetrope::cli {
+namespace {
+
+// The whole of `text` as a number, or empty.
+template <typename Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+int64_t parse_count(const char* option, const std::string& text, int64_t most) {
+  const std::optional<int64_t> value = parse_number<int64_t>(text);
+  if (!value || *value < 0 || *value > most) {
+    fail(ErrorCode::kInvalidArgument, "{} {}: expected a whole number from 0 to {}", option, text,
+         most);
+  }
+  return *value;
+}
+
+template <typename Value>
+using Choices = std::vector<std::pair<std::string_view, Value>>;
+
+template <typename Value>
+Value choose(const char* option, const std::string& text, const Choices<Value>& choices) {
+  std::string names;
+  for (const auto& [name, value] : choices) {
+    if (text == name) return value;
+    names += (names.empty()                  ? ""
+              : name == choices.back().first ? " or "
+                                             : ", ") +
+             std::string(name);
+  }
+  fail(ErrorCode::kInvalidArgument, "{} {}: expected {}", option, text, names);
+}
+
+std::optional<DType> parse_operand_type(const char* option, const std::string& text) {
+  static const Choices<std::optional<DType>> kTypes = {{"auto", std::nullopt},
+                                                       {"float32", DType::kFloat32},
+                                                       {"float16", DType::kFloat16},
+                                                       {"bfloat16", DType::kBFloat16}};
+  const std::optional<DType> dtype = choose(option, text, kTypes);
+  if (dtype && *dtype != DType::kFloat32) {
+    fail(ErrorCode::kUnsupported, "{} {}: this build computes in float32 only: use auto or float32",
+         option, text);
+  }
+  return dtype;
+}
+
+std::string parse_device(const std::string& text) {
+  if (text.starts_with("cuda")) {
+    fail(ErrorCode::kUnsupported, "--device {}: this build has no CUDA backend: use auto or cpu",
+         text);
+  }
+  std::string known = "auto";
+  for (const DeviceDescription& device : devices()) known += ", " + device.id;
+  if ((", " + known + ",").find(", " + text + ",") == std::string::npos) {
+    fail(ErrorCode::kDevice, "--device {}: no such device here: there are {}", text, known);
+  }
+  return text;
+}
+
+void interpret_model(const TypedOptions& typed, Options& options) {
+  LoadOptions& load = options.load;
+  options.weights = typed.weights;
+  if (!typed.device.empty()) load.device = parse_device(typed.device);
+  if (!typed.dtype.empty()) {
+    load.encode_dtype = load.decode_dtype = parse_operand_type("--dtype", typed.dtype);
+  }
+  if (!typed.encode_dtype.empty()) {
+    load.encode_dtype = parse_operand_type("--encode-dtype", typed.encode_dtype);
+  }
+  if (!typed.decode_dtype.empty()) {
+    load.decode_dtype = parse_operand_type("--decode-dtype", typed.decode_dtype);
+  }
+  if (!typed.threads.empty()) {
+    load.threads = static_cast<int>(parse_count("--threads", typed.threads, 1024));
+  }
+  load.disabled_passes = typed.disabled_passes;
+  if (!typed.frames_per_step.empty()) {
+    options.stream.frames_per_step = parse_count("--frames-per-step", typed.frames_per_step, 1024);
+  }
+  if (!typed.memory_limit.empty()) options.stream.memory_limit = parse_bytes(typed.memory_limit);
+  options.stream.clamp = !typed.no_clamp;
+}
+
+void interpret_video(const TypedOptions& typed, Options& options) {
+  media::ReadOptions& reading = options.reading;
+  if (!typed.fps.empty()) reading.rate = media::parse_frame_rate(typed.fps);
+  if (!typed.matrix.empty()) reading.matrix = media::parse_matrix(typed.matrix);
+  if (!typed.alpha.empty()) reading.alpha = media::parse_alpha_policy(typed.alpha);
+  if (!typed.frames.empty()) reading.range = media::parse_frame_range(typed.frames);
+  if (!typed.layout.empty()) reading.array_layout = media::parse_layout(typed.layout);
+  if (!typed.range.empty()) reading.array_range = media::parse_range(typed.range);
+
+  static const Choices<FitFrames> kFitFrames = {
+      {"pad", FitFrames::kPad}, {"trim", FitFrames::kTrim}, {"refuse", FitFrames::kRefuse}};
+  static const Choices<FitSize> kFitSize = {
+      {"pad", FitSize::kPad}, {"crop", FitSize::kCrop}, {"refuse", FitSize::kRefuse}};
+  if (!typed.fit_frames.empty()) {
+    options.fit_frames = choose("--fit-frames", typed.fit_frames, kFitFrames);
+  }
+  if (!typed.fit_size.empty()) options.fit_size = choose("--fit-size", typed.fit_size, kFitSize);
+}
+
+void interpret_output(const TypedOptions& typed, Options& options) {
+  static const Choices<LatentScale> kScales = {{"normalized", LatentScale::kNormalized},
+                                               {"raw", LatentScale::kRaw}};
+  static const Choices<ProgressKind> kProgress = {{"auto", ProgressKind::kAuto},
+                                                  {"bar", ProgressKind::kBar},
+                                                  {"lines", ProgressKind::kLines},
+                                                  {"json", ProgressKind::kJson},
+                                                  {"none", ProgressKind::kNone}};
+  if (!typed.latent_scale.empty()) {
+    options.latent_scale = choose("--latent-scale", typed.latent_scale, kScales);
+  }
+  if (!typed.progress.empty()) options.progress = choose("--progress", typed.progress, kProgress);
+  if (!typed.tolerance.empty()) {
+    const std::optional<double> tolerance = parse_number<double>(typed.tolerance);
+    if (!tolerance || !std::isfinite(*tolerance) || *tolerance < 0) {
+      fail(ErrorCode::kInvalidArgument, "--tolerance {}: expected a number such as 1e-5",
+           typed.tolerance);
+    }
+    if (typed.expect.empty()) {
+      fail(ErrorCode::kInvalidArgument, "--tolerance {}: means something only with --expect REF",
+           typed.tolerance);
+    }
+    options.tolerance = *tolerance;
+  }
+}
+
+}  // namespace
+
+Options interpret(Command command, const TypedOptions& typed) {
+  Options options;
+  options.command = command;
+  options.inputs = typed.inputs;
+  options.files_from = typed.files_from;
+  options.output = typed.output;
+  options.overwrite = typed.overwrite;
+  options.keep_partial = typed.keep_partial;
+  options.posterior = typed.posterior;
+  options.expect = typed.expect;
+  options.quiet = typed.quiet;
+  options.json = typed.json;
+  options.list_tensors = typed.list_tensors;
+  interpret_model(typed, options);
+  interpret_video(typed, options);
+  interpret_output(typed, options);
+  return options;
+}
+
+int64_t parse_bytes(std::string_view text) {
+  const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  const std::optional<double> number = parse_number<double>(text.substr(0, digits));
+  std::string_view unit = text.substr(digits);
+  if (unit.ends_with('B') || unit.ends_with('b')) unit.remove_suffix(1);
+
+  constexpr std::string_view kPrefixes = "kMGT";
+  double scale = 1;
+  bool known = unit.empty();
+  if (!known) {
+    const bool binary = unit.ends_with('i');
+    if (binary) unit.remove_suffix(1);
+    const char prefix = unit.empty()  ? 0
+                        : unit == "K" ? 'k'
+                        : unit == "m" ? 'M'
+                        : unit == "g" ? 'G'
+                                      : unit[0];
+    const size_t power = kPrefixes.find(prefix);
+    known = unit.size() == 1 && power != std::string_view::npos;
+    if (known) scale = std::pow(binary ? 1024.0 : 1000.0, static_cast<double>(power + 1));
+  }
+  // 2^62: far above any memory, far below what overflows.
+  if (!number || !known || *number * scale < 1 || *number * scale > 4.6e18) {
+    fail(ErrorCode::kInvalidArgument, "--memory-limit {}: expected a size such as 4GiB or 500MB",
+         text);
+  }
+  return static_cast<int64_t>(*number * scale);
+}
+
+}  // namespace zoetrope::cli

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command line asks for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "media/video.h"
+#include "zoetrope/autoencoder.h"
+
+namespace zoetrope::cli {
+
+enum class Command : uint8_t { kEncode, kDecode, kRoundtrip, kInspect, kDevices };
+
+enum class FitFrames : uint8_t { kPad, kTrim, kRefuse };
+enum class FitSize : uint8_t { kPad, kCrop, kRefuse };
+
+enum class ProgressKind : uint8_t { kAuto, kBar, kLines, kJson, kNone };
+
+struct Options {
+  Command command = Command::kEncode;
+  std::vector<std::string> inputs;
+  std::string files_from;
+  std::string output;
+  bool overwrite = false;
+  bool keep_partial = false;
+
+  std::string weights;
+  LoadOptions load;
+  StreamOptions stream;  // height, width and format are set for each input
+
+  media::ReadOptions reading;
+  std::optional<LatentScale> latent_scale;
+  bool posterior = false;
+  std::optional<FitFrames> fit_frames;  // empty: pad where the output can record it, else refuse
+  std::optional<FitSize> fit_size;
+
+  std::string expect;
+  double tolerance = 1e-5;
+
+  ProgressKind progress = ProgressKind::kAuto;
+  bool quiet = false;
+  bool json = false;
+  bool list_tensors = false;
+};
+
+// The options of a command line as they were typed; empty means not given.
+struct TypedOptions {
+  std::vector<std::string> inputs;
+  std::string files_from, output;
+  std::string weights, device, dtype, encode_dtype, decode_dtype, threads;
+  std::string memory_limit, frames_per_step;
+  std::vector<std::string> disabled_passes;
+  std::string frames, fps, matrix, alpha, layout, range;
+  std::string latent_scale, fit_frames, fit_size;
+  std::string expect, tolerance, progress;
+  bool overwrite = false, keep_partial = false, posterior = false, no_clamp = false;
+  bool quiet = false, json = false, list_tensors = false;
+};
+
+// Throws kInvalidArgument for values that mean nothing, kUnsupported and kDevice for what this
+// build and machine do not have.
+Options interpret(Command command, const TypedOptions& typed);
+
+// "4GiB", "1.5G", "300000k": k, M, G and T are powers of 1000, Ki, Mi, Gi and Ti of 1024.
+int64_t parse_bytes(std::string_view text);
+
+}  // namespace zoetrope::cli
