@@ -302,30 +302,42 @@ class Wan21 : public Model {
 
   // The half's tensors as Constants, by published name.
   std::map<std::string, graph::Constant> check_tensors(const Half& half) const {
+    const Shapes required = required_tensors(half);
+    check_presence(half, required);
     std::map<std::string, graph::Constant> constants;
+    for (const auto& [name, expected] : required) {
+      const std::string& stored = names_.stored.at(name);
+      const std::vector<int64_t>& found = shapes_.at(name);
+      if (found != expected) {
+        fail(ErrorCode::kCheckpoint, "{}: {}: expected shape {}, found {}", checkpoint_->source(),
+             stored, to_string(expected), to_string(found));
+      }
+      constants[name] = {
+          .name = name,
+          .shape = graph_shape(name, expected),
+          .read = [checkpoint = checkpoint_, stored = stored] { return checkpoint->read(stored); }};
+    }
+    return constants;
+  }
+
+  // Missing tensors and senseless extents come first: widths that were inferred without them would
+  // make the shapes of others look wrong.
+  void check_presence(const Half& half, const Shapes& required) const {
     std::vector<std::string> absent;
-    for (const auto& [name, expected] : required_tensors(half)) {
+    for (const auto& [name, expected] : required) {
       const auto found = shapes_.find(name);
       if (found == shapes_.end()) {
         absent.push_back(name);
-        continue;
+      } else if (!has_sensible_extents(found->second)) {
+        fail(ErrorCode::kCheckpoint, "{}: {}: expected extents from 1 to {}, found {}",
+             checkpoint_->source(), names_.stored.at(name), kMaxChannels, to_string(found->second));
       }
-      if (found->second != expected) {
-        fail(ErrorCode::kCheckpoint, "{}: {}: expected shape {}, found {}", checkpoint_->source(),
-             names_.stored.at(name), to_string(expected), to_string(found->second));
-      }
-      constants[name] = {.name = name,
-                         .shape = graph_shape(name, expected),
-                         .read = [checkpoint = checkpoint_, stored = names_.stored.at(name)] {
-                           return checkpoint->read(stored);
-                         }};
     }
-    if (!absent.empty()) {
-      fail(ErrorCode::kCheckpoint, "{}: {} of the {}'s tensors are missing, the first is {}; {}",
-           checkpoint_->source(), absent.size(), half.name, absent.front(),
-           "is the file whole, and of this model?");
-    }
-    return constants;
+    if (absent.empty()) return;
+    fail(ErrorCode::kCheckpoint,
+         "{}: {} of the {}'s tensors are missing, the first is {}; is the file whole, and of this "
+         "model?",
+         checkpoint_->source(), absent.size(), half.name, absent.front());
   }
 
   std::shared_ptr<const Checkpoint> checkpoint_;

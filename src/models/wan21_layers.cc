@@ -10,21 +10,17 @@ namespace {
 
 constexpr int64_t kPublishedLatentChannels = 16;
 
-// Larger widths than any model has are taken for damage, and then fail as wrong shapes do.
-constexpr int64_t kMaxChannels = 65536;
-
 // Names that begin with `prefix` stand together in the sorted map.
 bool any_starts_with(const Shapes& shapes, const std::string& prefix) {
   const auto found = shapes.lower_bound(prefix);
   return found != shapes.end() && found->first.starts_with(prefix);
 }
 
-// One extent of a tensor, or `otherwise` if there is no such tensor or the extent makes no sense.
+// One extent of a tensor, or `otherwise` if there is no such tensor or its extents make no sense.
 int64_t extent(const Shapes& shapes, const std::string& name, size_t axis, int64_t otherwise) {
   const auto found = shapes.find(name);
   if (found == shapes.end() || axis >= found->second.size()) return otherwise;
-  const int64_t found_extent = found->second[axis];
-  return found_extent < 1 || found_extent > kMaxChannels ? otherwise : found_extent;
+  return has_sensible_extents(found->second) ? found->second[axis] : otherwise;
 }
 
 // Indices i for which names "<list>.<i>." exist.
@@ -150,6 +146,11 @@ void add_middle(Half& half, int64_t channels) {
 }
 
 }  // namespace
+
+bool has_sensible_extents(const std::vector<int64_t>& shape) {
+  return std::ranges::all_of(shape,
+                             [](int64_t extent) { return extent >= 1 && extent <= kMaxChannels; });
+}
 
 int64_t Half::spatial_stride() const { return int64_t{1} << count_resamples(blocks, false); }
 

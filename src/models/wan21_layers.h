@@ -38,6 +38,10 @@ struct Half {
 
 using Shapes = std::map<std::string, std::vector<int64_t>>;  // by published name
 
+// Larger widths than any model has are taken for damage.
+inline constexpr int64_t kMaxChannels = 65536;
+bool has_sensible_extents(const std::vector<int64_t>& shape);
+
 // Reads the structure off the names, the widths off the shapes. Where a tensor is missing, its
 // width is taken from a neighbour, so that required_tensors() can name what is missing.
 Half infer_encoder(const Shapes& shapes);
