@@ -142,6 +142,12 @@ void convert_to_float(const void* source, DType dtype, int64_t count, float* des
     std::memcpy(destination, source, static_cast<size_t>(count) * sizeof(float));
     return;
   }
+  if (dtype == DType::kBFloat16) {  // a loop of its own, that the compiler vectorises
+    for (int64_t i = 0; i < count; ++i) {
+      destination[i] = bfloat16_to_float(load<uint16_t>(source, i));
+    }
+    return;
+  }
   for (int64_t i = 0; i < count; ++i) destination[i] = load_as_float(source, dtype, i);
 }
 

@@ -51,10 +51,11 @@ std::string find_root(const Members& members, const std::string& source) {
     root = std::move(folder);
   }
   if (root) return *root;
-  fail(ErrorCode::kCheckpoint,
-       "{}: a zip archive without <folder>/data.pkl is not a torch checkpoint ({}): give a "
-       ".safetensors or .pth file",
-       source, members.empty() ? "it is empty" : "it holds " + printable(members.begin()->first));
+  fail(
+      ErrorCode::kCheckpoint,
+      "{}: a zip archive without <folder>/data.pkl is not a torch checkpoint (it holds {}): give a "
+      ".safetensors or .pth file",
+      source, printable(members.begin()->first));
 }
 
 std::string_view text_of(const MappedFile& file, const ZipMember& member) {
@@ -98,7 +99,7 @@ class TorchCheckpoint final : public Checkpoint {
     int64_t total = 0;
     for (const auto& [name, tensor] : find_state_dict(pickle, path)) {
       total += place(name, *tensor, root, members);
-      if (total / kMaxSharing > static_cast<int64_t>(file_.bytes().size())) {
+      if (total > largest_total()) {
         fail(ErrorCode::kCheckpoint,
              "{}: its tensors take more than {} times the file's {} bytes: save them as contiguous",
              path, kMaxSharing, file_.bytes().size());
@@ -114,6 +115,9 @@ class TorchCheckpoint final : public Checkpoint {
          printable(name), what);
   }
 
+  // A mapped file has less than 2^57 bytes, so two of these can be added.
+  int64_t largest_total() const { return kMaxSharing * static_cast<int64_t>(file_.bytes().size()); }
+
   // Checks that the tensor lies inside its storage and returns its size in bytes.
   int64_t place(const std::string& name, const PickledTensor& tensor, const std::string& root,
                 const Members& members) {
@@ -127,7 +131,7 @@ class TorchCheckpoint final : public Checkpoint {
     }
     const std::optional<int64_t> count = checked_element_count(tensor.shape);
     const auto size = count ? checked_multiply(*count, item) : std::nullopt;
-    if (!size || *size / kMaxSharing > static_cast<int64_t>(file_.bytes().size())) {
+    if (!size || *size > largest_total()) {
       refuse(name, "shape " + to_string(tensor.shape) + " is too large");
     }
     PlacedTensor placed = {0, 0, tensor.dtype, tensor.shape, tensor.strides};

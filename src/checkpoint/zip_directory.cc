@@ -23,6 +23,7 @@ constexpr unsigned kEncryptedFlags = 0x0001 | 0x0040 | 0x2000;
 struct Reader {
   std::span<const std::byte> bytes;
   size_t position = 0;
+  bool ended = false;  // a read went past the end
 };
 
 Reader* reader_of(voidpf stream) { return static_cast<Reader*>(stream); }
@@ -34,6 +35,7 @@ uLong read_bytes(voidpf /*opaque*/, voidpf stream, void* destination, uLong size
   const size_t count = std::min<size_t>(size, reader->bytes.size() - reader->position);
   if (count > 0) std::memcpy(destination, reader->bytes.data() + reader->position, count);
   reader->position += count;
+  reader->ended |= count < size;
   return count;
 }
 
@@ -53,7 +55,8 @@ long seek(voidpf /*opaque*/, voidpf stream, ZPOS64_T offset, int origin) {
 
 int close_reader(voidpf /*opaque*/, voidpf /*stream*/) { return 0; }
 
-int error_of(voidpf /*opaque*/, voidpf /*stream*/) { return 0; }
+// minizip takes the end of the file for zeros unless it is called an error.
+int error_of(voidpf /*opaque*/, voidpf stream) { return reader_of(stream)->ended ? 1 : 0; }
 
 // A member with the bytes it occupies, its own header included.
 struct Extent {
@@ -65,7 +68,7 @@ struct Extent {
 class Directory {
  public:
   Directory(std::span<const std::byte> file, const std::string& source)
-      : source_(source), reader_{file, 0} {
+      : source_(source), reader_{file, 0, false} {
     zlib_filefunc64_def functions = {};
     functions.zopen64_file = open_reader;
     functions.zread_file = read_bytes;
@@ -75,13 +78,13 @@ class Directory {
     functions.zerror_file = error_of;
     functions.opaque = &reader_;
     zip_.reset(unzOpen2_64(source.c_str(), &functions));
-    if (!zip_) damaged("no directory at the end: the file was cut");
+    if (!zip_) damaged("no directory at the end, or an empty one");
   }
 
   std::map<std::string, ZipMember> read() {
     unz_global_info64 info = {};
     if (unzGetGlobalInfo64(zip_.get(), &info) != UNZ_OK) damaged("no directory");
-    if (info.number_entry == 0) return {};
+    if (info.number_entry == 0) damaged("no members");
     if (info.number_entry > kMaxMembers) damaged("more than 100000 members");
     int status = unzGoToFirstFile(zip_.get());
     const size_t directory = unzGetOffset64(zip_.get());

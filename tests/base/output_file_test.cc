@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/output_file.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/base/refusal.h"
+#include "tests/base/scratch_folder.h"
+
+namespace zoetrope {
+namespace {
+
+namespace fs = std::filesystem;
+
+size_t entries(const ScratchFolder& folder) {
+  return static_cast<size_t>(std::distance(fs::directory_iterator(folder.path()), {}));
+}
+
+std::string name_of_temporary(const PendingOutput& output) {
+  return fs::path(output.temporary_path()).filename().string();
+}
+
+TEST(PendingOutput, AppearsOnlyWhenCommitted) {
+  const ScratchFolder folder;
+  PendingOutput output(folder.path("clip.mp4"));
+  EXPECT_EQ(fs::path(output.temporary_path()).extension(), ".mp4");
+  EXPECT_FALSE(fs::exists(output.temporary_path()));
+  folder.write(name_of_temporary(output), "frames");
+  EXPECT_FALSE(fs::exists(output.path()));
+  output.commit();
+  EXPECT_EQ(read_file(output.path()), "frames");
+  EXPECT_EQ(entries(folder), 1U);
+}
+
+TEST(PendingOutput, LeavesNothingWithoutCommit) {
+  const ScratchFolder folder;
+  folder.write("clip.mp4", "old");
+  {
+    const PendingOutput output(folder.path("clip.mp4"));
+    folder.write(name_of_temporary(output), "half");
+  }
+  EXPECT_EQ(read_file(folder.path("clip.mp4")), "old");
+  EXPECT_EQ(entries(folder), 1U);
+}
+
+TEST(PendingOutput, ReplacesAFile) {
+  const ScratchFolder folder;
+  folder.write("clip.mp4", "old");
+  PendingOutput output(folder.path("clip.mp4"));
+  folder.write(name_of_temporary(output), "new");
+  output.commit();
+  EXPECT_EQ(read_file(folder.path("clip.mp4")), "new");
+}
+
+TEST(PendingOutput, ReplacesAFolderThatIsNotEmpty) {
+  const ScratchFolder folder;
+  folder.write("frames/old.png", "old");
+  PendingOutput output(folder.path("frames"));
+  folder.write(name_of_temporary(output) + "/new.png", "new");
+  output.commit();
+  EXPECT_FALSE(fs::exists(folder.path("frames/old.png")));
+  EXPECT_EQ(read_file(folder.path("frames/new.png")), "new");
+}
+
+TEST(PendingOutput, GivesEachOutputItsOwnTemporary) {
+  const ScratchFolder folder;
+  const PendingOutput one(folder.path("clip.mp4"));
+  const PendingOutput two(folder.path("clip.mp4"));
+  EXPECT_NE(one.temporary_path(), two.temporary_path());
+}
+
+TEST(PendingOutput, RefusesAMissingFolder) {
+  const ScratchFolder folder;
+  const std::string path = folder.path("missing/clip.mp4");
+  EXPECT_THAT(refusal(ErrorCode::kIo, [&] { PendingOutput output(path); }),
+              testing::HasSubstr("does not exist"));
+}
+
+TEST(PendingOutput, RefusesToCommitWhatWasNotWritten) {
+  const ScratchFolder folder;
+  PendingOutput output(folder.path("clip.mp4"));
+  EXPECT_THAT(refusal(ErrorCode::kIo, [&] { output.commit(); }), testing::HasSubstr("cannot move"));
+}
+
+}  // namespace
+}  // namespace zoetrope

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files byte by byte, valid or not.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zoetrope {
+
+// `value` in `size` bytes, little-endian.
+inline std::string little(uint64_t value, size_t size) {
+  std::string bytes;
+  for (size_t i = 0; i < size; ++i) bytes += static_cast<char>(value >> (8 * i));
+  return bytes;
+}
+
+inline std::string safetensors_bytes(std::string_view header, std::string_view data) {
+  return little(header.size(), 8) + std::string(header) + std::string(data);
+}
+
+// Protocol 2 instructions, each a piece of a pickle.
+namespace pickle {
+
+inline std::string text(std::string_view value) {
+  return std::string("X") + little(value.size(), 4) + std::string(value);
+}
+
+inline std::string integer(int64_t value) {
+  return std::string("\x8a\x08") + little(static_cast<uint64_t>(value), 8);
+}
+
+inline std::string global(std::string_view module, std::string_view name) {
+  return std::string("c").append(module) + "\n" + std::string(name) + "\n";
+}
+
+inline std::string tuple(const std::string& items) { return "(" + items + "t"; }
+
+inline std::string integers(const std::vector<int64_t>& values) {
+  std::string items;
+  for (const int64_t value : values) items += integer(value);
+  return tuple(items);
+}
+
+// A new dict with `items`: keys and values in turn.
+inline std::string dict(const std::string& items) { return "}(" + items + "u"; }
+
+struct Tensor {
+  std::string type = "FloatStorage";
+  std::string key = "0";
+  int64_t storage_elements = 6;
+  int64_t offset = 0;
+  std::vector<int64_t> shape = {2, 3};
+  std::vector<int64_t> strides = {3, 1};
+};
+
+inline std::string storage(const Tensor& tensor) {
+  return tuple(text("storage") + global("torch", tensor.type) + text(tensor.key) + text("cpu") +
+               integer(tensor.storage_elements)) +
+         "Q";
+}
+
+inline std::string tensor(const Tensor& tensor = {}) {
+  return global("torch._utils", "_rebuild_tensor_v2") +
+         tuple(storage(tensor) + integer(tensor.offset) + integers(tensor.shape) +
+               integers(tensor.strides) + "\x89" + global("collections", "OrderedDict") + ")R") +
+         "R";
+}
+
+// A whole pickle whose result is what `body` leaves on the stack.
+inline std::string program(const std::string& body) { return "\x80\x02" + body + "."; }
+
+}  // namespace pickle
+
+// A member of a zip archive; the second group is what a damaged or hostile archive says instead.
+struct ZipEntry {
+  std::string name;
+  std::string content;
+  uint16_t method = 0;
+  uint16_t flags = 0;
+  std::string local_name = name;
+  int64_t declared_size = -1;    // -1: the content's
+  int64_t declared_offset = -1;  // of the member's own header; -1: where it is
+};
+
+inline std::string zip_bytes(const std::vector<ZipEntry>& entries) {
+  std::string file;
+  std::string directory;
+  for (const ZipEntry& entry : entries) {
+    const uint64_t size =
+        entry.declared_size < 0 ? entry.content.size() : static_cast<uint64_t>(entry.declared_size);
+    const uint64_t offset =
+        entry.declared_offset < 0 ? file.size() : static_cast<uint64_t>(entry.declared_offset);
+    const std::string shared = little(20, 2) + little(entry.flags, 2) + little(entry.method, 2) +
+                               little(0, 4) + little(0, 4) + little(size, 4) + little(size, 4);
+    file += "PK\x03\x04" + shared + little(entry.local_name.size(), 2) + little(0, 2) +
+            entry.local_name + entry.content;
+    directory += "PK\x01\x02" + little(20, 2) + shared + little(entry.name.size(), 2) +
+                 little(0, 2) + little(0, 2) + little(0, 2) + little(0, 2) + little(0, 4) +
+                 little(offset, 4) + entry.name;
+  }
+  const std::string count = little(entries.size(), 2);
+  return file + directory + "PK\x05\x06" + little(0, 4) + count + count +
+         little(directory.size(), 4) + little(file.size(), 4) + little(0, 2);
+}
+
+// `values` as the bytes of float32.
+inline std::string float_bytes(const std::vector<float>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
+}
+
+// A torch checkpoint of one storage "0" with 6 float32: 0, 1, 2, 3, 4, 5.
+inline std::vector<ZipEntry> torch_entries(const std::string& pickle_bytes) {
+  return {{.name = "model/data.pkl", .content = pickle_bytes},
+          {.name = "model/byteorder", .content = "little"},
+          {.name = "model/data/0", .content = float_bytes({0, 1, 2, 3, 4, 5})},
+          {.name = "model/version", .content = "3\n"}};
+}
+
+}  // namespace zoetrope
