@@ -21,18 +21,18 @@ struct StridedTensor {
 
 struct EdgeCopyArgs {
   std::array<int64_t, 4> shape = {};  // (frames, height, width, channels)
-  StridedTensor from;                 // uint8 with kBytes, else float32, float16 or bfloat16
-  StridedTensor to;
+  StridedTensor from = {};            // uint8 with kBytes, else float32, float16 or bfloat16
+  StridedTensor to = {};
   Range from_range = Range::kSigned;
   Range to_range = Range::kSigned;
-  std::span<const float> scale;   // per channel; empty: 1
-  std::span<const float> offset;  // per channel; empty: 0
-  bool clamp = false;             // to [-1, 1]
+  std::span<const float> scale = {};   // per channel; empty: 1
+  std::span<const float> offset = {};  // per channel; empty: 0
+  bool clamp = false;                  // to [-1, 1]
 };
 
 // Each element: read, brought to -1 .. 1, * scale + offset, clamped, brought to the range of `to`
 // and rounded to its type. uint8 is read as x / 127.5 - 1 and written as round((x + 1) * 127.5),
-// clamped to 0 .. 255, NaN as 0.
+// halves to even as PyTorch rounds, clamped to 0 .. 255, NaN as 0.
 void edge_copy(const EdgeCopyArgs& args, ThreadPool& pool, const LoopControl& control);
 
 }  // namespace zoetrope::cpu

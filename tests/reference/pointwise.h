@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the pointwise ops should give, in float64, by the definition.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace zoetrope::reference {
+
+inline double silu(double x) { return x / (1 + std::exp(-x)); }
+
+// One pixel.
+inline std::vector<double> rms_norm(std::span<const float> x, std::span<const float> gamma) {
+  double squares = 0;
+  for (const double value : x) squares += value * value;
+  const double scale =
+      std::sqrt(static_cast<double>(x.size())) / std::max(std::sqrt(squares), 1e-12);
+  std::vector<double> y;
+  for (size_t c = 0; c < x.size(); ++c) y.push_back(double{x[c]} * scale * double{gamma[c]});
+  return y;
+}
+
+}  // namespace zoetrope::reference
