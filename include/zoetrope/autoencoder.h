@@ -95,7 +95,7 @@ class ZOETROPE_API Autoencoder {
   MemoryNeeded memory_needed_encode(const StreamOptions& options) const;
   MemoryNeeded memory_needed_decode(const StreamOptions& options) const;
 
-  struct Implementation;
+  struct ZOETROPE_HIDDEN Implementation;
 
  private:
   explicit Autoencoder(std::shared_ptr<const Implementation> implementation);

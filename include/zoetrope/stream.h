@@ -62,7 +62,7 @@ class ZOETROPE_API EncodeStream {
   std::vector<NamedTensor> state() const;
   void restore(const std::vector<NamedTensor>& state);
 
-  struct Implementation;
+  struct ZOETROPE_HIDDEN Implementation;
   explicit EncodeStream(std::unique_ptr<Implementation> implementation);
 
  private:
@@ -90,7 +90,7 @@ class ZOETROPE_API DecodeStream {
   std::vector<NamedTensor> state() const;
   void restore(const std::vector<NamedTensor>& state);
 
-  struct Implementation;
+  struct ZOETROPE_HIDDEN Implementation;
   explicit DecodeStream(std::unique_ptr<Implementation> implementation);
 
  private:

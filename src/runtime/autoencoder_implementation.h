@@ -13,7 +13,7 @@
 namespace zoetrope {
 
 // Members are destroyed in reverse: constants before the backend that holds them.
-struct Autoencoder::Implementation {
+struct ZOETROPE_HIDDEN Autoencoder::Implementation {
   std::shared_ptr<const Backend> backend;
   std::string source;  // what messages call the weights
   std::unique_ptr<ConstantStore> constants;

@@ -17,7 +17,7 @@ struct EncodeViews {
   TensorView logvar;
 };
 
-struct EncodeStream::Implementation {
+struct ZOETROPE_HIDDEN EncodeStream::Implementation {
   Implementation(std::shared_ptr<const Autoencoder::Implementation> model,
                  const StreamOptions& options);
 
@@ -38,7 +38,7 @@ struct EncodeStream::Implementation {
   int64_t pending = 0;  // frames in core.staging()
 };
 
-struct DecodeStream::Implementation {
+struct ZOETROPE_HIDDEN DecodeStream::Implementation {
   Implementation(std::shared_ptr<const Autoencoder::Implementation> model,
                  const StreamOptions& options);
 
