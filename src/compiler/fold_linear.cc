@@ -13,10 +13,11 @@ using graph::Constant;
 using graph::Graph;
 using graph::Op;
 
-bool is_linear(const Op& op) {
-  const graph::ConvShape& conv = op.conv;
-  return op.kind == graph::OpKind::kConv && conv.taps_read() == 1 && conv.kernel_time == 1 &&
-         conv.stride_space == 1;
+// A conv whose result goes nowhere else and is changed by nothing but its bias.
+bool is_bare(const Op* conv) {
+  return conv != nullptr && conv->kind == graph::OpKind::kConv &&
+         conv->store == graph::StoreMap::kPlain && conv->residual == graph::kNone &&
+         conv->shortcut == graph::kNone && conv->activated == graph::kNone;
 }
 
 // product[i][j] = sum over k of left[i][k] * right[k][j], summed in double.
@@ -66,15 +67,13 @@ graph::ConstantId add_constant(Graph& graph, Constant constant) {
 
 }  // namespace
 
-int fold_linear(Graph& graph, const Target& target) {
+int fold_linear(Graph& graph, const PassContext& context) {
   int changes = 0;
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op linear = graph.ops[i];
-    if (!is_linear(linear) || linear.residual != graph::kNone) continue;
+    if (!graph::is_linear(linear)) continue;
     Op* conv = graph::maker_for_only_reader(graph, linear.x);
-    if (conv == nullptr || conv->kind != graph::OpKind::kConv || conv->residual != graph::kNone) {
-      continue;
-    }
+    if (!is_bare(conv)) continue;
     Op folded = *conv;
     folded.name = linear.name;
     folded.y = linear.y;
@@ -83,7 +82,7 @@ int fold_linear(Graph& graph, const Target& target) {
         folded_bias(matrix, graph.constant(linear.bias), graph.constant(conv->bias));
     folded.weight = add_constant(graph, folded_weight(matrix, graph.constant(conv->weight)));
     folded.bias = add_constant(graph, bias);
-    if (!target.refusal(graph, folded).empty()) continue;
+    if (!context.target.refusal(graph, folded).empty()) continue;
     *conv = folded;
     graph.ops.erase(graph.ops.begin() + static_cast<std::ptrdiff_t>(i--));
     ++changes;

@@ -16,33 +16,34 @@ using graph::ValueId;
 // True if `id` is there before `op` runs.
 bool is_made_before(const Graph& graph, ValueId id, const Op* op) {
   if (graph.value(id).kind != graph::ValueKind::kResult) return true;
-  return std::any_of(graph.ops.data(), static_cast<const Op*>(op),
-                     [&](const Op& earlier) { return earlier.y == id; });
+  return std::any_of(graph.ops.data(), op,
+                     [&](const Op& earlier) { return earlier.y == id || earlier.activated == id; });
 }
 
 // Lets the conv that makes `sum` take `other` as its residual.
-bool fuse(Graph& graph, const Target& target, const Op& add, ValueId sum, ValueId other) {
+bool fuse(Graph& graph, const PassContext& context, const Op& add, ValueId sum, ValueId other) {
   Op* conv = graph::maker_for_only_reader(graph, sum);
-  if (conv == nullptr || conv->kind != OpKind::kConv || conv->residual != graph::kNone)
-    return false;
-  if (!is_made_before(graph, other, conv)) return false;
+  const bool free = conv != nullptr && conv->kind == OpKind::kConv &&
+                    conv->residual == graph::kNone && conv->activated == graph::kNone;
+  if (!free) return false;
+  if (!is_made_before(graph, other, static_cast<const Op*>(conv))) return false;
   Op fused = *conv;
   fused.residual = other;
   fused.y = add.y;
-  if (!target.refusal(graph, fused).empty()) return false;
+  if (!context.target.refusal(graph, fused).empty()) return false;
   *conv = fused;
   return true;
 }
 
 }  // namespace
 
-int fuse_residual(Graph& graph, const Target& target) {
+int fuse_residual(Graph& graph, const PassContext& context) {
   int changes = 0;
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op add = graph.ops[i];
     if (add.kind != OpKind::kAdd) continue;
-    const bool fused = fuse(graph, target, add, add.x, add.residual) ||
-                       fuse(graph, target, add, add.residual, add.x);
+    const bool fused = fuse(graph, context, add, add.x, add.residual) ||
+                       fuse(graph, context, add, add.residual, add.x);
     if (!fused) continue;
     graph.ops.erase(graph.ops.begin() + static_cast<std::ptrdiff_t>(i--));
     ++changes;

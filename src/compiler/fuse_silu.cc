@@ -4,7 +4,7 @@
 
 namespace zoetrope::compiler {
 
-int fuse_silu(graph::Graph& graph, const Target& target) {
+int fuse_silu(graph::Graph& graph, const PassContext& context) {
   int changes = 0;
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const graph::Op silu = graph.ops[i];
@@ -14,7 +14,7 @@ int fuse_silu(graph::Graph& graph, const Target& target) {
     graph::Op fused = *norm;
     fused.silu = true;
     fused.y = silu.y;
-    if (!target.refusal(graph, fused).empty()) continue;
+    if (!context.target.refusal(graph, fused).empty()) continue;
     *norm = fused;
     graph.ops.erase(graph.ops.begin() + static_cast<std::ptrdiff_t>(i--));
     ++changes;

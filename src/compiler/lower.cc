@@ -74,23 +74,25 @@ class Lowering {
     return buffer_of(id);
   }
 
-  // The buffer of y: that of an operand which ends here, if the kernel may overwrite it.
+  // The buffer of the main result: that of an operand which ends here, if the kernel may overwrite
+  // it.
   int32_t result_buffer(const Op& op, int32_t index, const Choice& choice) {
+    const ValueId result = graph::main_result(op);
     for (const std::string& role : choice.in_place) {
       const ValueId operand = role == "residual" ? op.residual : op.x;
       if (operand == kNone || last_reader_[static_cast<size_t>(operand)] != index) continue;
-      if (operand == graph_.output || other_operand(op, role) == operand) continue;
+      if (operand == graph_.output || is_read_twice(op, operand)) continue;
       const int32_t buffer = buffer_of(operand);
       const bool arena = plan_.buffers[static_cast<size_t>(buffer)].kind == BufferKind::kArena;
-      if (!arena || !same_size(operand, op.y)) continue;
-      buffer_of_[static_cast<size_t>(op.y)] = buffer;
+      if (!arena || !same_size(operand, result)) continue;
+      buffer_of_[static_cast<size_t>(result)] = buffer;
       return buffer;
     }
-    return new_buffer(op.y);
+    return new_buffer(result);
   }
 
-  static ValueId other_operand(const Op& op, const std::string& role) {
-    return role == "residual" ? op.x : op.residual;
+  static bool is_read_twice(const Op& op, ValueId operand) {
+    return std::ranges::count(graph::operands_of(op), operand) > 1;
   }
 
   bool same_size(ValueId a, ValueId b) const {
@@ -120,32 +122,52 @@ class Lowering {
 
   void lower_computation(const Op& op, int32_t index) {
     const Choice choice = target_.choose(graph_, op);
-    Step step = {.name = graph_.value(op.y).name, .op = name_of(op.kind), .kernel = choice.kernel};
-    step.refused = choice.refused;
-    step.attributes = attributes(op);
-    step.buffers["x"] = buffer_of(op.x);
-    if (op.history != kNone) step.buffers["history"] = buffer_of(op.history);
-    if (op.residual != kNone) step.buffers["residual"] = buffer_of(op.residual);
-    step.buffers["y"] = result_buffer(op, index, choice);
+    Step step = {.name = graph_.value(graph::main_result(op)).name,
+                 .op = name_of(op.kind),
+                 .kernel = choice.kernel,
+                 .attributes = attributes(op),
+                 .refused = choice.refused};
+    for (const auto& [role, id] : {std::pair{"x", op.x},
+                                   {"history", op.history},
+                                   {"residual", op.residual},
+                                   {"shortcut", op.shortcut}}) {
+      if (id != kNone) step.buffers[role] = buffer_of(id);
+    }
+    step.buffers[op.y != kNone ? "y" : "activated"] = result_buffer(op, index, choice);
+    if (op.y != kNone && op.activated != kNone) {
+      step.buffers["activated"] = new_buffer(op.activated);
+    }
     if (choice.workspace) {
       step.buffers["workspace"] = add_buffer({.name = step.name + ".workspace",
                                               .extent = *choice.workspace,
                                               .extra_bytes = choice.workspace_extra_bytes});
     }
+    add_constants(op, choice, step);
+    plan_.steps.push_back(std::move(step));
+  }
+
+  void add_constants(const Op& op, const Choice& choice, Step& step) {
     if (op.weight != kNone) step.constants["weight"] = constant(op.weight, choice.weight_layout);
+    if (op.shortcut_weight != kNone) {
+      step.constants["shortcut_weight"] = constant(op.shortcut_weight, choice.weight_layout);
+    }
     if (op.bias != kNone) step.constants["bias"] = constant(op.bias, Target::kPlainLayout);
     if (op.gamma != kNone) step.constants["gamma"] = constant(op.gamma, Target::kPlainLayout);
-    plan_.steps.push_back(std::move(step));
   }
 
   static std::map<std::string, int64_t> attributes(const Op& op) {
     if (op.kind == OpKind::kRmsNorm) return {{"silu", op.silu ? 1 : 0}};
     if (op.kind != OpKind::kConv) return {};
     const graph::ConvShape& conv = op.conv;
-    return {{"kernel_time", conv.kernel_time},   {"kernel_height", conv.kernel_height},
-            {"kernel_width", conv.kernel_width}, {"first_tap", conv.first_tap},
-            {"stride_time", conv.stride_time},   {"stride_space", conv.stride_space},
-            {"pad_before", conv.pad_before}};
+    return {{"kernel_time", conv.kernel_time},
+            {"kernel_height", conv.kernel_height},
+            {"kernel_width", conv.kernel_width},
+            {"first_tap", conv.first_tap},
+            {"stride_time", conv.stride_time},
+            {"stride_space", conv.stride_space},
+            {"pad_before", conv.pad_before},
+            {"store", static_cast<int64_t>(op.store)},
+            {"silu", op.silu ? 1 : 0}};
   }
 
   // From the first step that names a buffer to the last; the input is there before, the output

@@ -17,8 +17,13 @@ namespace {
 
 constexpr std::array kPasses = {
     Pass{"fold-linear", "fold 1x1x1 convs into the conv before them", fold_linear},
-    Pass{"fuse-silu", "SiLU in the RMS norm before it", fuse_silu},
+    Pass{"fold-upsample", "nearest upsampling and its conv as four smaller convs", fold_upsample},
+    Pass{"assign-types", "give every value its type by the policy", assign_types},
+    Pass{"fuse-interleave", "frame interleaving as a conv's store addresses", fuse_interleave},
     Pass{"fuse-residual", "residual additions in the conv before them", fuse_residual},
+    Pass{"fuse-shortcut", "1x1x1 shortcuts as terms of the conv they are added to", fuse_shortcut},
+    Pass{"fuse-silu", "SiLU in the RMS norm before it", fuse_silu},
+    Pass{"fuse-norm", "RMS norms in the conv before them", fuse_norm},
 };
 
 bool contains(const std::vector<std::string>& names, std::string_view name) {
@@ -39,14 +44,14 @@ void check_names(const std::vector<std::string>& disabled) {
 
 std::span<const Pass> passes() { return kPasses; }
 
-std::vector<PassReport> run_passes(graph::Graph& graph, const Target& target,
+std::vector<PassReport> run_passes(graph::Graph& graph, const PassContext& context,
                                    const std::vector<std::string>& disabled) {
   check_names(disabled);
   std::vector<PassReport> reports;
   for (const Pass& pass : kPasses) {
     if (contains(disabled, pass.name)) continue;
     const auto start = std::chrono::steady_clock::now();
-    const int changes = pass.run(graph, target);
+    const int changes = pass.run(graph, context);
     graph::verify(graph);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     reports.push_back({.name = pass.name, .changes = changes, .seconds = elapsed.count()});

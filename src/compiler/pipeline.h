@@ -11,11 +11,17 @@
 
 namespace zoetrope::compiler {
 
+// What a compilation is for. Passes ask the Target before they make an op.
+struct PassContext {
+  const Target& target;
+  DType operands = DType::kFloat32;  // the policy: type of operands and of values between ops
+};
+
 struct Pass {
   const char* name;     // of its off switch
   const char* summary;  // one line for people
-  // Returns how often it changed the Graph. Asks the Target before it makes an op.
-  int (*run)(graph::Graph& graph, const Target& target);
+  // Returns how often it changed the Graph.
+  int (*run)(graph::Graph& graph, const PassContext& context);
 };
 
 struct PassReport {
@@ -28,7 +34,7 @@ std::span<const Pass> passes();
 
 // Runs every pass that is not in `disabled` and verifies the Graph after each. Throws
 // kInvalidArgument if `disabled` names no pass.
-std::vector<PassReport> run_passes(graph::Graph& graph, const Target& target,
+std::vector<PassReport> run_passes(graph::Graph& graph, const PassContext& context,
                                    const std::vector<std::string>& disabled);
 
 }  // namespace zoetrope::compiler

@@ -42,7 +42,7 @@ struct Constant {
 };
 
 enum class OpKind : uint8_t {
-  kConv,             // y = conv(x) + bias [+ residual]; [history_out = last frames of history, x]
+  kConv,             // y = conv(x) + bias [+ shortcut] [+ residual]; see Op
   kRmsNorm,          // y = x / max(|x|, 1e-12) * sqrt(channels) * gamma [, then SiLU]
   kSilu,             // y = x * sigmoid(x)
   kAdd,              // y = x + residual
@@ -69,18 +69,38 @@ struct ConvShape {
   int64_t taps_read() const { return (kernel_time - first_tap) * kernel_height * kernel_width; }
 };
 
+// Where a conv's results go.
+enum class StoreMap : uint8_t {
+  kPlain,
+  // The first half of the channels is a frame, the second half the frame after it.
+  kFrameInterleave,
+  // Nearest x 2 in space, then a 3x3 conv: four 2x2 convs, one for each of the 2 x 2 output pixels
+  // (p, q) of an input pixel, whose window begins pad_before - p rows above and pad_before - q
+  // columns left. The weight holds the four one after another: (0, 0), (0, 1), (1, 0), (1, 1).
+  kUpsamplePhases,
+};
+
+// A conv may do what other ops would do before or after it, once passes have fused them:
+//   raw       = conv(x) + bias [+ shortcut_weight applied to shortcut, pixel by pixel] [+ residual]
+//   y         = raw
+//   activated = raw / max(|raw|, 1e-12) * sqrt(channels) * gamma [, then SiLU]
+// At least one of y and activated is there; each has its own type.
 struct Op {
   OpKind kind = OpKind::kConv;
   std::string name;  // the published layer
   ValueId x = kNone;
   ValueId history = kNone;
   ValueId residual = kNone;
+  ValueId shortcut = kNone;
   ConstantId weight = kNone;
   ConstantId bias = kNone;
   ConstantId gamma = kNone;
+  ConstantId shortcut_weight = kNone;
   ConvShape conv = {};
-  bool silu = false;  // kRmsNorm: SiLU follows
+  StoreMap store = StoreMap::kPlain;
+  bool silu = false;  // SiLU follows the norm
   ValueId y = kNone;
+  ValueId activated = kNone;
   ValueId history_out = kNone;  // the history's new content; the same frames as `history`
 };
 
@@ -101,6 +121,12 @@ const char* name_of(OpKind kind);
 // Values that the op reads, constants left out; and values that it makes.
 std::vector<ValueId> operands_of(const Op& op);
 std::vector<ValueId> results_of(const Op& op);
+
+// Constants that the op reads.
+std::vector<ConstantId> constants_of(const Op& op);
+
+// y, or activated where only that is kept; kNone for kCarry.
+ValueId main_result(const Op& op);
 
 // Multiplications and additions of one op in a step of n latent frames, counted as two.
 double flops(const Graph& graph, const Op& op, int64_t n, int64_t height, int64_t width);

@@ -28,15 +28,23 @@ void renumber(int32_t& id, const std::vector<int32_t>& renumbered) {
 
 }  // namespace
 
-Op* maker_for_only_reader(Graph& graph, ValueId id) {
-  if (id == graph.output) return nullptr;
+bool is_linear(const Op& op) {
+  const ConvShape& conv = op.conv;
+  return op.kind == OpKind::kConv && conv.kernel_time == 1 && conv.kernel_height == 1 &&
+         conv.kernel_width == 1 && conv.stride_space == 1 && op.store == StoreMap::kPlain &&
+         op.residual == kNone && op.shortcut == kNone && op.activated == kNone;
+}
+
+int64_t count_readers(const Graph& graph, ValueId id) {
   int64_t readers = 0;
-  Op* maker = nullptr;
-  for (Op& op : graph.ops) {
-    readers += std::ranges::count(operands_of(op), id);
-    if (op.y == id) maker = &op;
-  }
-  return readers == 1 ? maker : nullptr;
+  for (const Op& op : graph.ops) readers += std::ranges::count(operands_of(op), id);
+  return readers;
+}
+
+Op* maker_for_only_reader(Graph& graph, ValueId id) {
+  if (id == graph.output || count_readers(graph, id) != 1) return nullptr;
+  const auto maker = std::ranges::find(graph.ops, id, &Op::y);
+  return maker == graph.ops.end() ? nullptr : &*maker;
 }
 
 void remove_unused(Graph& graph) {
@@ -49,17 +57,20 @@ void remove_unused(Graph& graph) {
   for (const Op& op : graph.ops) {
     for (const ValueId id : operands_of(op)) mark(values, id);
     for (const ValueId id : results_of(op)) mark(values, id);
-    for (const ConstantId id : {op.weight, op.bias, op.gamma}) mark(constants, id);
+    for (const ConstantId id : constants_of(op)) mark(constants, id);
   }
   const std::vector<int32_t> new_values = compact(graph.values, values);
   const std::vector<int32_t> new_constants = compact(graph.constants, constants);
   renumber(graph.input, new_values);
   renumber(graph.output, new_values);
   for (Op& op : graph.ops) {
-    for (ValueId* id : {&op.x, &op.history, &op.residual, &op.y, &op.history_out}) {
+    for (ValueId* id :
+         {&op.x, &op.history, &op.residual, &op.shortcut, &op.y, &op.activated, &op.history_out}) {
       renumber(*id, new_values);
     }
-    for (ConstantId* id : {&op.weight, &op.bias, &op.gamma}) renumber(*id, new_constants);
+    for (ConstantId* id : {&op.weight, &op.bias, &op.gamma, &op.shortcut_weight}) {
+      renumber(*id, new_constants);
+    }
   }
 }
 

@@ -27,15 +27,19 @@ std::string attributes_text(const Op& op) {
   if (conv.first_tap != 0) text += fmt::format(", first tap {}", conv.first_tap);
   if (conv.stride_time != 1) text += fmt::format(", time stride {}", conv.stride_time);
   if (conv.stride_space != 1) text += fmt::format(", stride {}", conv.stride_space);
-  return text + fmt::format(", pad {}}}", conv.pad_before);
+  text += fmt::format(", pad {}", conv.pad_before);
+  if (op.store == StoreMap::kFrameInterleave) text += ", interleave frames";
+  if (op.store == StoreMap::kUpsamplePhases) text += ", upsample phases";
+  if (op.activated != kNone) text += op.silu ? ", norm, silu" : ", norm";
+  return text + "}";
 }
 
 std::string op_text(const Graph& graph, const Op& op) {
   std::string arguments = "%" + graph.value(op.x).name;
   if (op.history != kNone) arguments += ", history %" + graph.value(op.history).name;
   if (op.residual != kNone) arguments += ", residual %" + graph.value(op.residual).name;
-  for (const ConstantId id : {op.weight, op.bias, op.gamma}) {
-    if (id == kNone) continue;
+  if (op.shortcut != kNone) arguments += ", shortcut %" + graph.value(op.shortcut).name;
+  for (const ConstantId id : constants_of(op)) {
     const Constant& constant = graph.constant(id);
     arguments += fmt::format(", @{} {}", constant.name, to_string(constant.shape));
   }
@@ -45,8 +49,9 @@ std::string op_text(const Graph& graph, const Op& op) {
   for (const ValueId id : results_of(op)) {
     results += fmt::format("{}%{}", results.empty() ? "" : ", ", graph.value(id).name);
   }
+  const ValueId main = main_result(op);
   const std::string shape =
-      op.y == kNone ? "" : fmt::format(" : {}", shape_text(graph.value(op.y), true));
+      main == kNone ? "" : fmt::format(" : {}", shape_text(graph.value(main), true));
   return fmt::format("  {} = {}{}\n", results, call, shape);
 }
 

@@ -76,28 +76,32 @@ class Verifier {
     return a.stride == b.stride && a.channels == b.channels;
   }
 
+  static bool same_shape(const Value& a, const Value& b) {
+    return a.frames == b.frames && same_plane(a, b);
+  }
+
   void check_shape(const Op& op) const {
-    if (op.kind == OpKind::kCarry) return expect(op.y == kNone, "carry makes a value");
-    expect(op.y != kNone, "y is missing");
+    if (op.kind == OpKind::kCarry) {
+      return expect(main_result(op) == kNone, "carry makes a value");
+    }
+    expect(main_result(op) != kNone, "there is no result");
+    expect(op.kind == OpKind::kConv || op.activated == kNone, "only convs make activated values");
     const Value& x = graph_.value(op.x);
-    const Value& y = graph_.value(op.y);
+    const Value& y = graph_.value(main_result(op));
     if (op.residual != kNone) {
-      const Value& residual = graph_.value(op.residual);
-      expect(residual.frames == y.frames && same_plane(residual, y),
-             "residual and y differ in shape");
+      expect(same_shape(graph_.value(op.residual), y), "residual and y differ in shape");
     }
     switch (op.kind) {
       case OpKind::kConv:
         return check_conv(op, x, y);
       case OpKind::kRmsNorm:
-        expect(op.gamma != kNone && graph_.constant(op.gamma).shape == std::vector{x.channels},
-               "gamma does not have one number for each channel");
+        check_gamma(op, y);
         [[fallthrough]];
       case OpKind::kSilu:
-        return expect(y.frames == x.frames && same_plane(x, y), "x and y differ in shape");
+        return expect(same_shape(x, y), "x and y differ in shape");
       case OpKind::kAdd:
         expect(op.residual != kNone, "residual is missing");
-        return expect(y.frames == x.frames && same_plane(x, y), "x and y differ in shape");
+        return expect(same_shape(x, y), "x and y differ in shape");
       case OpKind::kUpsampleNearest:
         return expect(y.frames == x.frames && y.stride * 2 == x.stride && y.channels == x.channels,
                       "y is not twice as large as x");
@@ -113,19 +117,45 @@ class Verifier {
     }
   }
 
+  void check_gamma(const Op& op, const Value& y) const {
+    expect(op.gamma != kNone && graph_.constant(op.gamma).shape == std::vector{y.channels},
+           "gamma does not have one number for each channel");
+  }
+
   void check_conv(const Op& op, const Value& x, const Value& y) const {
     const ConvShape& conv = op.conv;
     expect(op.weight != kNone && op.bias != kNone, "weight or bias is missing");
-    const std::vector<int64_t> expected = {y.channels, x.channels, conv.kernel_time,
+    const bool interleave = op.store == StoreMap::kFrameInterleave;
+    const bool phases = op.store == StoreMap::kUpsamplePhases;
+    const int64_t c_out = interleave ? 2 * y.channels : y.channels;
+    const std::vector<int64_t> expected = {phases ? 4 * c_out : c_out, x.channels, conv.kernel_time,
                                            conv.kernel_height, conv.kernel_width};
     expect(graph_.constant(op.weight).shape == expected, "the weight has another shape");
-    expect(graph_.constant(op.bias).shape == std::vector{y.channels}, "the bias has another shape");
-    expect(y.frames * conv.stride_time == x.frames && y.stride == x.stride * conv.stride_space,
+    expect(graph_.constant(op.bias).shape == std::vector{c_out}, "the bias has another shape");
+    expect(y.frames * conv.stride_time == x.frames * (interleave ? 2 : 1) &&
+               y.stride * (phases ? 2 : 1) == x.stride * conv.stride_space,
            "strides do not lead from x to y");
     expect(conv.first_tap >= 0 && conv.first_tap < conv.kernel_time, "first_tap is out of range");
+    check_fused(op, y);
     if (conv.history_frames() == 0) return expect(op.history == kNone, "a history without use");
     expect(op.history != kNone && graph_.value(op.history).frames == conv.history_frames(),
            "the history does not hold what the taps reach back to");
+  }
+
+  void check_fused(const Op& op, const Value& y) const {
+    if (op.activated != kNone) {
+      check_gamma(op, y);
+      expect(same_shape(graph_.value(op.activated), y), "y and activated differ in shape");
+    }
+    expect((op.shortcut == kNone) == (op.shortcut_weight == kNone),
+           "a shortcut without weight, or a weight without shortcut");
+    if (op.shortcut == kNone) return;
+    const Value& shortcut = graph_.value(op.shortcut);
+    expect(shortcut.frames == y.frames && shortcut.stride == y.stride,
+           "shortcut and y differ in frames or size");
+    expect(graph_.constant(op.shortcut_weight).shape ==
+               std::vector<int64_t>{y.channels, shortcut.channels, 1, 1, 1},
+           "the shortcut's weight has another shape");
   }
 
   const Graph& graph_;
