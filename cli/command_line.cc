@@ -95,12 +95,21 @@ void add_reading(CLI::App* command, TypedOptions& typed) {
 }
 
 void add_fitting(CLI::App* command, TypedOptions& typed) {
+  if (command->get_name() == "encode") {
+    option(command, kFitting, "--fit-frames", "HOW", typed.fit_frames,
+           "the model takes 4k+1 frames: pad (repeat the last frame), trim, or refuse (default: "
+           "pad if the output records the original count, which decode restores, else refuse)");
+    option(command, kFitting, "--fit-size", "HOW", typed.fit_size,
+           "the model takes multiples of 8 pixels: pad (repeat the right and bottom edge), crop "
+           "(to the middle), or refuse (default: as for --fit-frames)");
+    return;
+  }
   option(command, kFitting, "--fit-frames", "HOW", typed.fit_frames,
-         "the model takes 4k+1 frames: pad (repeat the last frame), trim, or refuse (default: pad "
-         "if the output records the original count, else refuse)");
+         "the model takes 4k+1 frames: pad (repeat the last frame; cut off again at the end), "
+         "trim, or refuse (default pad)");
   option(command, kFitting, "--fit-size", "HOW", typed.fit_size,
-         "the model takes multiples of 8 pixels: pad (repeat the right and bottom edge), crop "
-         "(to the middle), or refuse (default: as for --fit-frames)");
+         "the model takes multiples of 8 pixels: pad (repeat the right and bottom edge; cut off "
+         "again at the end), crop (to the middle), or refuse (default pad)");
 }
 
 void add_checking(CLI::App* command, TypedOptions& typed, const char* reference) {
@@ -187,7 +196,7 @@ const CommandEntry kCommands[] = {
 
 void build(Parser& parser) {
   parser.app.set_help_flag("-h,--help", "this page");
-  parser.app.set_version_flag("--version", "zoetrope " + std::string(version()));
+  parser.app.set_version_flag("--version", "zoetrope " + std::string(version()), "the version");
   parser.app.description(kOverview);
   parser.app.footer(kOverviewExamples);
   parser.app.formatter(std::make_shared<HelpFormatter>());

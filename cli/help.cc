@@ -19,7 +19,7 @@ const char* const kOverviewExamples =
 
 const char* const kEncodeExamples =
     R"(  zoetrope encode clip.mp4 -o clip.safetensors --weights wan_2.1_vae.safetensors
-  zoetrope encode videos/*.mp4 -o latents/ --fps 16 --json       (sets ZOETROPE_WEIGHTS before)
+  zoetrope encode videos/*.mp4 -o latents/ --fps 16 --json       (weights: ZOETROPE_WEIGHTS)
   zoetrope encode videos/*.mp4 -o 'latents/{}.latent'            (for ComfyUI, named by the input)
   ffmpeg -v error -i clip.mov -vf scale=832:480 -f yuv4mpegpipe - | zoetrope encode - -o clip.npy
 )";
@@ -110,6 +110,15 @@ std::string usage(const CLI::App* app) {
   return line + " [OPTION...]\n";
 }
 
+std::string section(const CLI::App* app, const std::string& group) {
+  std::string text = "\n" + group + ":\n";
+  for (const CLI::Option* option : app->get_options()) {
+    if (option->get_group() != group) continue;
+    text += entry(option_name(option), option->get_description());
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/,
@@ -121,13 +130,12 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/,
   for (const CLI::App* command : commands) {
     page += entry(command->get_name(), command->get_description());
   }
+  // What every page has stands last.
+  const std::string last = app->get_help_ptr()->get_group();
   for (const std::string& group : app->get_groups()) {
-    page += "\n" + group + ":\n";
-    for (const CLI::Option* option : app->get_options()) {
-      if (option->get_group() != group) continue;
-      page += entry(option_name(option), option->get_description());
-    }
+    if (group != last) page += section(app, group);
   }
+  page += section(app, last);
   if (app->get_parent() == nullptr) {
     page +=
         "\nExit status: 0 done, 1 --expect found a difference, 2 wrong usage, 3 input or output, "

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that goes wrong: one line, the right exit status, and nothing left behind.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/base/scratch_folder.h"
+#include "tests/cli/arrays.h"
+#include "tests/cli/program.h"
+
+namespace zoetrope::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Failure : public ::testing::Test {
+ protected:
+  void SetUp() override { make_clip(clip_, "16x24", 5); }
+
+  // Runs the words and expects the exit status and one line that has `part` in it, and no new file.
+  void expect(int status, const std::string& part, const Words& words) {
+    const Words before = names_in(folder_.path());
+    const Finished run = zoetrope(words);
+    EXPECT_EQ(run.status, status) << run.err;
+    EXPECT_EQ(unlike_error_line(run.err), "");
+    EXPECT_THAT(run.err, HasSubstr(part));
+    EXPECT_EQ(run.out, "");
+    EXPECT_EQ(names_in(folder_.path()), before);
+  }
+
+  // The words of encoding `input`.
+  Words encode(const std::string& input, const Words& more = {}) const {
+    Words words = {"encode", input, "-o", folder_.path("out.safetensors")};
+    words.insert(words.end(), more.begin(), more.end());
+    if (std::find(more.begin(), more.end(), "--weights") == more.end()) {
+      words.insert(words.end(), {"--weights", "random:8:2"});
+    }
+    return words;
+  }
+
+  Words encode_with(const std::string& weights) const {
+    return encode(clip_, {"--weights", weights});
+  }
+
+  ScratchFolder folder_;
+  std::string clip_ = folder_.path("clip.mkv");
+};
+
+TEST_F(Failure, UsageIsTwo) {
+  const std::string out = folder_.path("out.safetensors");
+  expect(2, "--weights", {"encode", clip_, "-o", out});
+  expect(2, "did you mean encode?", {"encod", clip_});
+  expect(2, "did you mean --frames?", encode(clip_, {"--frame", "0:5"}));
+  expect(2, "no input", {"encode", "-o", out, "--weights", "random:8"});
+  expect(2, "no output", {"encode", clip_, "--weights", "random:8"});
+  expect(2, "--threads many", encode(clip_, {"--threads", "many"}));
+  expect(2, "--memory-limit lots", encode(clip_, {"--memory-limit", "lots"}));
+  expect(2, "--fit-size grow", encode(clip_, {"--fit-size", "grow"}));
+  expect(2, "0 <= A < B", encode(clip_, {"--frames", "5:2"}));
+  expect(2, "--fps", encode(clip_, {"--fps"}));
+  expect(2, "one argument too many", {"devices", "cpu"});
+  expect(2, ".xyz", {"encode", clip_, "-o", folder_.path("out.xyz"), "--weights", "random:8"});
+  expect(2, "no command", {"--quiet"});
+}
+
+TEST_F(Failure, InputAndOutputAreThree) {
+  expect(3, "empty", encode(folder_.write("empty.mp4", "")));
+  expect(3, "text.mp4", encode(folder_.write("text.mp4", std::string(10'000, 'x'))));
+  expect(3, "missing.mp4", encode(folder_.path("missing.mp4")));
+  ffmpeg({"-f", "lavfi", "-i", "sine=duration=1", folder_.path("sound.wav")});
+  expect(3, "sound.wav", encode(folder_.path("sound.wav")));
+  ffmpeg({"-f", "lavfi", "-i", "sine=duration=1", "-c:a", "aac", folder_.path("sound.mp4")});
+  expect(3, "sound.mp4", encode(folder_.path("sound.mp4")));
+  expect(3, "does not exist",
+         {"encode", clip_, "-o", folder_.path("nowhere/out.safetensors"), "--weights", "random:8"});
+  folder_.write("there.safetensors", "x");
+  expect(3, "-y",
+         {"encode", clip_, "-o", folder_.path("there.safetensors"), "--weights", "random:8"});
+  EXPECT_EQ(read_file(folder_.path("there.safetensors")), "x");
+  expect(3, "clip.mkv", {"decode", clip_, "-o", folder_.path("out.mp4"), "--weights", "random:8"});
+}
+
+TEST_F(Failure, ATruncatedVideoLeavesNothing) {
+  const std::string whole = read_file(clip_);
+  const std::string cut = folder_.write("cut.mkv", whole.substr(0, 300));
+  expect(3, "cut.mkv", encode(cut));
+}
+
+TEST_F(Failure, AFolderOfOtherThingsIsNotReplaced) {
+  const ScratchFolder videos;
+  videos.write("holiday.mp4", "precious");
+  ASSERT_EQ(zoetrope_tiny({"encode", clip_, "-o", folder_.path("a.safetensors")}).status, 0);
+  expect(3, "holiday.mp4",
+         {"decode", folder_.path("a.safetensors"), "-o", videos.path(), "-y", "--weights",
+          "random:8"});
+  EXPECT_EQ(read_file(videos.path("holiday.mp4")), "precious");
+}
+
+TEST_F(Failure, WeightsAreFour) {
+  const std::string safetensors = read_file(data_file("wan_2.1_vae.safetensors"));
+  const std::string torch = read_file(data_file("Wan2.1_VAE.pth"));
+  expect(4, "short.safetensors",
+         encode_with(folder_.write("short.safetensors", safetensors.substr(0, 5'000))));
+  expect(4, "short.pth",
+         encode_with(folder_.write("short.pth", torch.substr(0, torch.size() / 2))));
+  expect(4, "clip.mkv", encode_with(clip_));
+  std::string evil = torch;
+  const std::string allowed = "_rebuild_tensor_v2";
+  const size_t at = evil.find(allowed);
+  ASSERT_NE(at, std::string::npos);
+  evil.replace(at, allowed.size(), "_rebuild_tensor_v3");
+  expect(4, "evil.pth", encode_with(folder_.write("evil.pth", evil)));
+  Array other = Array::zeros({2, 2});
+  write_tensor(folder_.path("other.safetensors"), "lora.weight", other);
+  expect(4, "other.safetensors", encode_with(folder_.path("other.safetensors")));
+}
+
+TEST_F(Failure, WhatIsNotBuiltIsFive) {
+  expect(5, "no CUDA backend", encode(clip_, {"--device", "cuda:0"}));
+  expect(5, "float32", encode(clip_, {"--encode-dtype", "bfloat16"}));
+}
+
+TEST_F(Failure, MemoryIsSix) {
+  expect(6, "memory", encode(clip_, {"--memory-limit", "1MB"}));
+  expect(6, "memory",
+         {"roundtrip", clip_, "-o", folder_.path("out.mkv"), "--weights", "random:8",
+          "--memory-limit", "1000k"});
+}
+
+TEST_F(Failure, UnknownDevicesAreSeven) {
+  expect(7, "toaster", encode(clip_, {"--device", "toaster"}));
+}
+
+TEST_F(Failure, MessagesStayOnOneLine) {
+  const Finished run = zoetrope(encode(folder_.path("two\nlines.mp4")));
+  EXPECT_EQ(run.status, 3);
+  EXPECT_EQ(unlike_error_line(run.err), "");
+}
+
+TEST(Inspect, DescribesCheckpoints) {
+  const Finished run = zoetrope({"inspect", data_file("Wan2.1_VAE.pth"), "--tensors"});
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("wan2.1, published names"));
+  EXPECT_THAT(run.out, HasSubstr("base_dim 8"));
+  EXPECT_THAT(run.out, HasSubstr("decoder.conv1.weight float32"));
+}
+
+TEST(Inspect, DescribesLatentsAndVideos) {
+  const ScratchFolder folder;
+  make_clip(folder.path("clip.mkv"), "34x50", 5);
+  ASSERT_EQ(
+      zoetrope_tiny({"encode", folder.path("clip.mkv"), "-o", folder.path("x.safetensors")}).status,
+      0);
+  const Finished latents = zoetrope({"inspect", folder.path("x.safetensors")});
+  EXPECT_EQ(latents.status, 0) << latents.err;
+  EXPECT_THAT(latents.out, HasSubstr("[16,2,7,5]"));
+  EXPECT_THAT(latents.out, HasSubstr("34x50, 5 frames, 8 frames/s"));
+  const Finished video = zoetrope({"inspect", folder.path("clip.mkv")});
+  EXPECT_EQ(video.status, 0) << video.err;
+  EXPECT_THAT(video.out, HasSubstr("34x50"));
+}
+
+TEST(Inspect, BadCheckpointsAreFour) {
+  const ScratchFolder folder;
+  const std::string bytes = read_file(data_file("Wan2.1_VAE.pth"));
+  const Finished run =
+      zoetrope({"inspect", folder.write("cut.pth", bytes.substr(0, bytes.size() / 2))});
+  EXPECT_EQ(run.status, 4) << run.err;
+  EXPECT_EQ(unlike_error_line(run.err), "");
+}
+
+TEST(Help, TeachesEveryCommand) {
+  for (const char* command : {"encode", "decode", "roundtrip", "inspect", "devices"}) {
+    const Finished run = zoetrope({command, "--help"});
+    EXPECT_EQ(run.status, 0);
+    EXPECT_THAT(run.out, HasSubstr(std::string("  zoetrope ") + command)) << "an example";
+    EXPECT_EQ(run.out, zoetrope({"help", command}).out);
+  }
+  EXPECT_EQ(zoetrope({"--version"}).out.find("zoetrope "), 0U);
+  EXPECT_EQ(zoetrope({"devices"}).status, 0);
+}
+
+}  // namespace
+}  // namespace zoetrope::testing
