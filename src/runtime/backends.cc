@@ -2,7 +2,6 @@
 #include "runtime/backends.h"
 
 #include <algorithm>
-#include <optional>
 #include <thread>
 
 #include "base/fail.h"
@@ -11,16 +10,6 @@
 #include "zoetrope/tools.h"
 
 namespace zoetrope {
-namespace {
-
-void check_dtype(const std::optional<DType>& dtype) {
-  if (!dtype || *dtype == DType::kFloat32) return;
-  fail(ErrorCode::kUnsupported, "cpu: expected operands of type float32, found {}; use float32",
-       name_of(*dtype));
-}
-
-}  // namespace
-
 std::shared_ptr<const Backend> open_backend(const LoadOptions& options) {
   if (options.device.starts_with("cuda")) {
     fail(ErrorCode::kUnsupported, "{}: this build has no CUDA backend; use the device cpu",
@@ -34,8 +23,6 @@ std::shared_ptr<const Backend> open_backend(const LoadOptions& options) {
     fail(ErrorCode::kInvalidArgument, "expected 0 to {} threads, found {}", kMaxThreads,
          options.threads);
   }
-  check_dtype(options.encode_dtype);
-  check_dtype(options.decode_dtype);
   return cpu::open_cpu_backend(options.threads, options.allocator);
 }
 
