@@ -61,10 +61,13 @@ void run_only_job(const Job& job, const Work& work, Report& report) {
     outcome.output = job.output;
     report.outcome(outcome);
   } catch (const Error& error) {
+    const bool cancelled = error.code() == ErrorCode::kCancelled;
+    const std::string message =
+        cancelled ? "interrupted: " + job.output + " was not written" : error.what();
     Outcome failed = outcome_of(job, Status::kFailed);
-    failed.error = error.what();
+    failed.error = message;
     report.outcome(failed);
-    throw;
+    throw Error(error.code(), message);
   }
 }
 
@@ -75,6 +78,30 @@ void make_folder(const std::string& folder) {
   if (error) fail(ErrorCode::kIo, "{}: cannot make this folder: {}", folder, error.message());
 }
 
+void run_many(const Jobs& jobs, const Work& work, Report& report) {
+  bool prepared = false;
+  for (const Job& job : jobs.jobs) {
+    if (job.finished) {
+      report.outcome(outcome_of(job, Status::kSkipped));
+      continue;
+    }
+    try {
+      check_interrupted();
+      if (!prepared) {
+        work.prepare();
+        make_folder(jobs.folder);
+        prepared = true;
+      }
+      run_job(job, work, report);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kCancelled) throw;
+      fail(ErrorCode::kCancelled,
+           "interrupted at {} of {} inputs: the same command goes on from there",
+           &job - jobs.jobs.data() + 1, jobs.jobs.size());
+    }
+  }
+}
+
 }  // namespace
 
 int run_jobs(const Jobs& jobs, const Work& work, Report& report) {
@@ -82,20 +109,7 @@ int run_jobs(const Jobs& jobs, const Work& work, Report& report) {
     run_only_job(jobs.jobs.at(0), work, report);
     return report.different() ? kExitDifferent : kExitOk;
   }
-  bool prepared = false;
-  for (const Job& job : jobs.jobs) {
-    check_interrupted();
-    if (job.finished) {
-      report.outcome(outcome_of(job, Status::kSkipped));
-      continue;
-    }
-    if (!prepared) {
-      work.prepare();
-      make_folder(jobs.folder);
-      prepared = true;
-    }
-    run_job(job, work, report);
-  }
+  run_many(jobs, work, report);
   report.summary();
   return report.failed() > 0 ? kExitSomeFailed : kExitOk;
 }

@@ -2,6 +2,7 @@
 // One input after another.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 

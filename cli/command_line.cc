@@ -28,7 +28,11 @@ struct Parser {
 
 void option(CLI::App* command, const char* group, const char* name, const char* value,
             std::string& target, const char* text) {
-  command->add_option(name, target, text)->type_name(value)->group(group);
+  // CLI11 takes any next word for the value.
+  const auto missing = [](const std::string& word) -> std::string {
+    return word.starts_with("--") ? "expected a value, found " + word : "";
+  };
+  command->add_option(name, target, text)->type_name(value)->group(group)->check(missing);
 }
 
 void flag(CLI::App* command, const char* group, const char* name, bool& target, const char* text) {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -12,7 +15,6 @@
 #include "cli/fit.h"
 #include "cli/interrupt.h"
 #include "cli/model.h"
-#include "cli/video_input.h"
 #include "media/file_kind.h"
 #include "media/latent_file.h"
 #include "media/video.h"
@@ -170,6 +172,7 @@ int run_decode(const Options& options) {
   check_weights(options);
   const Jobs jobs = plan_jobs(options, {".mp4", media::classify_video_output, true});
   check_expect(options, jobs);
+  try_video_output(jobs);
   const bool pipe = jobs.jobs.at(0).output == "-";
   if (pipe) end_on_closed_pipe();
   Report report(options, pipe);

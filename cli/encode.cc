@@ -90,12 +90,23 @@ class EncodeCommand {
   std::optional<Autoencoder> model_;
 };
 
+// Opens and drops the output: what is wrong with it is found before the work.
+void try_output(const Options& options, const Jobs& jobs) {
+  if (jobs.many) return;
+  media::LatentWriteOptions writing;
+  writing.channels = writing.height = writing.width = 1;
+  writing.scale = options.latent_scale;
+  writing.posterior = options.posterior;
+  media::open_latent_writer(jobs.jobs.at(0).output, writing);
+}
+
 }  // namespace
 
 int run_encode(const Options& options) {
   check_weights(options);
   const Jobs jobs = plan_jobs(options, {".safetensors", media::classify_latent_output, false});
   check_expect(options, jobs);
+  try_output(options, jobs);
   Report report(options, false);
   EncodeCommand command(options, jobs, report);
   return run_jobs(jobs,

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/fail.h"
+#include "media/video.h"
 
 namespace zoetrope::cli {
 namespace {
@@ -182,6 +183,23 @@ Jobs plan_jobs(const Options& options, const OutputRules& rules) {
     check_existing(options, plan.many, job);
   }
   return plan;
+}
+
+void check_expect(const Options& options, const Jobs& jobs) {
+  if (options.expect.empty()) return;
+  if (jobs.many || jobs.jobs.at(0).output == "-") {
+    fail(ErrorCode::kInvalidArgument, "--expect {}: needs one input and an output file",
+         options.expect);
+  }
+}
+
+void try_video_output(const Jobs& jobs) {
+  if (jobs.many || jobs.jobs.at(0).output == "-") return;
+  // Large and even enough for every encoder.
+  media::WriteOptions writing;
+  writing.height = writing.width = 64;
+  writing.frames = 1;
+  media::open_video_writer(jobs.jobs[0].output, writing);
 }
 
 }  // namespace zoetrope::cli

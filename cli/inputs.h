@@ -33,4 +33,10 @@ struct OutputRules {
 // kInvalidArgument, kIo.
 Jobs plan_jobs(const Options& options, const OutputRules& rules);
 
+// Throws kInvalidArgument if --expect is given and there is not one file to compare.
+void check_expect(const Options& options, const Jobs& jobs);
+
+// Opens and drops a single video output: what is wrong with it is found before the work.
+void try_video_output(const Jobs& jobs);
+
 }  // namespace zoetrope::cli

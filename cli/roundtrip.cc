@@ -165,6 +165,7 @@ int run_roundtrip(const Options& options) {
   check_weights(options);
   const Jobs jobs = plan_jobs(options, {".mp4", media::classify_video_output, true});
   check_expect(options, jobs);
+  try_video_output(jobs);
   const bool pipe = jobs.jobs.at(0).output == "-";
   if (pipe) end_on_closed_pipe();
   Report report(options, pipe);

@@ -59,8 +59,9 @@ FittedSize VideoInput::fit(const std::string& input, const FitPolicy& policy,
   temporal_stride_ = model.temporal_stride;
   const FittedSize fitted = fit_size(input, video_, model.spatial_stride, policy.size);
   std::string text = describe_fit(video_, fitted);
+  // What a file promises is seldom wrong, and refusing at the end would waste all the work.
+  if (video_.frames) check_frames(input, *video_.frames, temporal_stride_, policy.frames);
   if (video_.frames && video_.frames_exact) {
-    check_frames(input, *video_.frames, temporal_stride_, policy.frames);
     const std::string frames = describe_frames(*video_.frames);
     text += (text.empty() || frames.empty() ? "" : ", ") + frames;
   }
@@ -98,14 +99,6 @@ int64_t VideoInput::encode_all(Encoding& encoding, const BlockSink& before) {
   }
   pushed_frames_ = 0;
   return encoding.finish();
-}
-
-void check_expect(const Options& options, const Jobs& jobs) {
-  if (options.expect.empty()) return;
-  if (jobs.many || jobs.jobs.at(0).output == "-") {
-    fail(ErrorCode::kInvalidArgument, "--expect {}: needs one input and an output file",
-         options.expect);
-  }
 }
 
 }  // namespace zoetrope::cli

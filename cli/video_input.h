@@ -50,7 +50,4 @@ class VideoInput {
   double pushed_frames_ = 0;  // of the current push
 };
 
-// Throws kInvalidArgument if there is not one file to compare.
-void check_expect(const Options& options, const Jobs& jobs);
-
 }  // namespace zoetrope::cli

@@ -58,10 +58,10 @@ TEST_F(Failure, UsageIsTwo) {
   expect(2, "--memory-limit lots", encode(clip_, {"--memory-limit", "lots"}));
   expect(2, "--fit-size grow", encode(clip_, {"--fit-size", "grow"}));
   expect(2, "0 <= A < B", encode(clip_, {"--frames", "5:2"}));
-  expect(2, "--fps", encode(clip_, {"--fps"}));
+  expect(2, "--fps: expected a value, found --weights", encode(clip_, {"--fps"}));
   expect(2, "one argument too many", {"devices", "cpu"});
   expect(2, ".xyz", {"encode", clip_, "-o", folder_.path("out.xyz"), "--weights", "random:8"});
-  expect(2, "no command", {"--quiet"});
+  expect(2, "no such option", {"--quiet"});
 }
 
 TEST_F(Failure, InputAndOutputAreThree) {

@@ -174,7 +174,8 @@ TEST_P(Interrupted, StopsALongEncodeAndLeavesNothing) {
   const ScratchFolder folder;
   const std::string clip = folder.path("long.y4m");
   make_clip(clip, "256x256", 100);
-  Program program({"encode", clip, "-o", folder.path("x.safetensors"), "--weights", "random:32"});
+  Program program({"encode", clip, "-o", folder.path("x.safetensors"), "--weights", "random:32",
+                   "--matrix", "bt601"});
   ASSERT_TRUE(wait_for_file(folder.path(), ".partial"));
   program.send(GetParam());
   const Finished run = program.wait();

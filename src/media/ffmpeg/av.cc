@@ -9,7 +9,6 @@ extern "C" {
 #include <array>
 #include <cstdarg>
 #include <cstdio>
-#include <mutex>
 #include <utility>
 
 #include "base/fail.h"
@@ -22,7 +21,14 @@ std::string& last_logged() {
   return text;
 }
 
-void keep_error(void*, int level, const char* format, va_list arguments) {
+DecoderLog* log_of(void* source) {
+  if (source == nullptr) return nullptr;
+  const AVClass* av_class = *static_cast<const AVClass**>(source);
+  if (av_class != avcodec_get_class()) return nullptr;
+  return static_cast<DecoderLog*>(static_cast<AVCodecContext*>(source)->opaque);
+}
+
+void keep_error(void* source, int level, const char* format, va_list arguments) {
   if (level > AV_LOG_ERROR) return;
   std::array<char, 512> text = {};
   std::vsnprintf(text.data(), text.size(), format, arguments);
@@ -32,7 +38,9 @@ void keep_error(void*, int level, const char* format, va_list arguments) {
   }
   const size_t end = line.find_last_not_of(" .");
   line.resize(end == std::string::npos ? 0 : end + 1);
-  if (!line.empty()) last_logged() = std::move(line);
+  if (line.empty()) return;
+  if (DecoderLog* log = log_of(source)) log->add(line);
+  last_logged() = std::move(line);
 }
 
 }  // namespace
@@ -40,6 +48,16 @@ void keep_error(void*, int level, const char* format, va_list arguments) {
 void AvDelete::operator()(AVFormatContext* format) const { avformat_close_input(&format); }
 
 void AvDelete::operator()(AVIOContext* io) const { avio_closep(&io); }
+
+void DecoderLog::add(const std::string& error) {
+  const std::lock_guard lock(mutex_);
+  if (first_error_.empty()) first_error_ = error;
+}
+
+std::string DecoderLog::first_error() const {
+  const std::lock_guard lock(mutex_);
+  return first_error_;
+}
 
 AvPointer<AVFrame> new_frame() {
   AvPointer<AVFrame> frame(av_frame_alloc());

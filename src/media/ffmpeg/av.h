@@ -10,6 +10,7 @@ extern "C" {
 }
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "media/frame_rate.h"
@@ -42,6 +43,18 @@ inline AVRational to_rational(const FrameRate& rate) {
 // Sends FFmpeg's log to a string for each thread instead of standard error. Everything that calls
 // FFmpeg starts with it, since a library does not print.
 void capture_av_log();
+
+// The first error that a decoder logged, from any of its threads. Decoders that hide damage, by
+// repeating an older picture, say so in no other way. An AVCodecContext names it as its `opaque`.
+class DecoderLog {
+ public:
+  void add(const std::string& error);
+  std::string first_error() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::string first_error_;
+};
 
 // `error` in words, with the last error that FFmpeg logged on this thread, which is often the only
 // useful part ("moov atom not found"). One line; forgets the logged error.

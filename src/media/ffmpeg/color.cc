@@ -5,6 +5,8 @@ extern "C" {
 #include <libavutil/pixdesc.h>
 }
 
+#include <string_view>
+
 #include "base/fail.h"
 
 namespace zoetrope::media {
@@ -35,22 +37,28 @@ void refuse_wide_color(const std::string& path, const AVFrame& frame) {
   }
 }
 
-struct TaggedMatrix {
-  int coefficients;
+struct NamedWeights {
+  LumaWeights weights;
   const char* name;
 };
 
-TaggedMatrix tagged_matrix(const std::string& path, AVColorSpace space) {
+// ITU-T H.273, table 4.
+constexpr NamedWeights kBt709 = {{0.2126, 0.0722}, "bt709"};
+constexpr NamedWeights kBt601 = {{0.299, 0.114}, "bt601"};
+constexpr NamedWeights kFcc = {{0.30, 0.11}, "fcc"};
+constexpr NamedWeights kSmpte240m = {{0.212, 0.087}, "smpte240m"};
+
+NamedWeights tagged_weights(const std::string& path, AVColorSpace space) {
   switch (space) {
     case AVCOL_SPC_BT709:
-      return {SWS_CS_ITU709, "bt709"};
+      return kBt709;
     case AVCOL_SPC_BT470BG:
     case AVCOL_SPC_SMPTE170M:
-      return {SWS_CS_ITU601, "bt601"};
+      return kBt601;
     case AVCOL_SPC_FCC:
-      return {SWS_CS_FCC, "fcc"};
+      return kFcc;
     case AVCOL_SPC_SMPTE240M:
-      return {SWS_CS_SMPTE240M, "smpte240m"};
+      return kSmpte240m;
     default: {
       const char* name = av_color_space_name(space);
       fail(ErrorCode::kUnsupported,
@@ -60,54 +68,64 @@ TaggedMatrix tagged_matrix(const std::string& path, AVColorSpace space) {
   }
 }
 
+// Integer samples of up to 16 bits that are YUV, gray or RGB.
+bool is_known(const AVPixFmtDescriptor* description) {
+  constexpr uint64_t kOthers =
+      AV_PIX_FMT_FLAG_FLOAT | AV_PIX_FMT_FLAG_HWACCEL | AV_PIX_FMT_FLAG_BAYER;
+  if (description == nullptr || (description->flags & kOthers) != 0) return false;
+  if (std::string_view(description->name).starts_with("xyz")) return false;
+  for (int i = 0; i < description->nb_components; ++i) {
+    if (description->comp[i].depth > 16) return false;
+  }
+  return description->nb_components > 0;
+}
+
+const AVPixFmtDescriptor& describe(const std::string& path, const AVFrame& frame) {
+  const AVPixFmtDescriptor* description =
+      av_pix_fmt_desc_get(static_cast<AVPixelFormat>(frame.format));
+  if (!is_known(description)) {
+    fail(ErrorCode::kUnsupported,
+         "{}: expected pixels of integer YUV, RGB or gray, found {}: convert them with ffmpeg -i "
+         "IN -pix_fmt rgb48 OUT.png",
+         path, description == nullptr ? "an unknown format" : description->name);
+  }
+  return *description;
+}
+
 }  // namespace
 
 Matrix untagged_matrix(int64_t height) { return height >= 720 ? Matrix::kBt709 : Matrix::kBt601; }
 
 const char* name_of_matrix(Matrix matrix) { return matrix == Matrix::kBt709 ? "bt709" : "bt601"; }
 
-int coefficients_of(Matrix matrix) {
-  return matrix == Matrix::kBt709 ? SWS_CS_ITU709 : SWS_CS_ITU601;
-}
-
 SourceColor find_color(const std::string& path, const AVFrame& frame,
                        const std::optional<Matrix>& matrix) {
-  const auto format = static_cast<AVPixelFormat>(frame.format);
-  const AVPixFmtDescriptor* description = av_pix_fmt_desc_get(format);
-  const std::string name = description == nullptr ? "an unknown one" : description->name;
-  constexpr uint64_t kStrange =
-      AV_PIX_FMT_FLAG_FLOAT | AV_PIX_FMT_FLAG_HWACCEL | AV_PIX_FMT_FLAG_BAYER;
-  if (description == nullptr || sws_isSupportedInput(format) == 0 ||
-      (description->flags & kStrange) != 0 || name.starts_with("xyz")) {
-    fail(ErrorCode::kUnsupported,
-         "{}: expected a pixel format of integer YUV, RGB or gray, found {}: convert it with "
-         "ffmpeg -i IN -pix_fmt rgb48 OUT.png",
-         path, name);
-  }
+  const AVPixFmtDescriptor& description = describe(path, frame);
   refuse_wide_color(path, frame);
-  if ((description->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL)) != 0) {
-    return {.full_range = true, .text = "rgb"};
+  if ((description.flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL)) != 0) {
+    return {.kind = ColorKind::kRgb, .full_range = true, .text = "rgb"};
   }
   SourceColor color;
-  const bool gray = description->nb_components < 3;
-  const bool assumed_full = gray || name.starts_with("yuvj");
+  const bool gray = description.nb_components < 3;
+  const bool usually_full = gray || std::string_view(description.name).starts_with("yuvj");
   color.full_range = frame.color_range == AVCOL_RANGE_JPEG ||
-                     (assumed_full && frame.color_range != AVCOL_RANGE_MPEG);
+                     (usually_full && frame.color_range != AVCOL_RANGE_MPEG);
   const char* range = color.full_range ? "full" : "limited";
   if (gray) {
+    color.kind = ColorKind::kGray;
     color.text = fmt::format("gray {}", range);
     return color;
   }
   color.matrix_assumed = !matrix && frame.colorspace == AVCOL_SPC_UNSPECIFIED;
+  NamedWeights named = kBt601;
   if (matrix || color.matrix_assumed) {
     const Matrix chosen = matrix.value_or(untagged_matrix(frame.height));
-    color.coefficients = coefficients_of(chosen);
-    color.text = fmt::format("{} {}", name_of_matrix(chosen), range);
-    return color;
+    named = chosen == Matrix::kBt709 ? kBt709 : kBt601;
+  } else {
+    named = tagged_weights(path, frame.colorspace);
   }
-  const TaggedMatrix tagged = tagged_matrix(path, frame.colorspace);
-  color.coefficients = tagged.coefficients;
-  color.text = fmt::format("{} {}", tagged.name, range);
+  color.weights = named.weights;
+  color.text = fmt::format("{} {}", named.name, range);
   return color;
 }
 

@@ -10,10 +10,19 @@
 
 namespace zoetrope::media {
 
+enum class ColorKind : uint8_t { kRgb, kGray, kYuv };
+
+// Shares of red and blue in luma; green has the rest.
+struct LumaWeights {
+  double red = 0.299;
+  double blue = 0.114;
+};
+
 struct SourceColor {
-  int coefficients = SWS_CS_ITU601;  // SWS_CS_ of the matrix; of no meaning for RGB
-  bool full_range = false;
-  bool matrix_assumed = false;  // a YUV source without a tag: BT.709 from 720 lines up, else BT.601
+  ColorKind kind = ColorKind::kYuv;
+  LumaWeights weights;          // of YUV
+  bool full_range = false;      // of YUV and gray
+  bool matrix_assumed = false;  // a YUV source without a tag: see untagged_matrix
   std::string text;             // "bt709 limited"
 };
 
@@ -26,6 +35,5 @@ SourceColor find_color(const std::string& path, const AVFrame& frame,
 Matrix untagged_matrix(int64_t height);
 
 const char* name_of_matrix(Matrix matrix);
-int coefficients_of(Matrix matrix);
 
 }  // namespace zoetrope::media

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kThreads = 4;  // the model needs the machine more than the decoder does
 
-AvPointer<AVCodecContext> open_codec(const PacketInput& input) {
+AvPointer<AVCodecContext> open_codec(const PacketInput& input, DecoderLog* log) {
   const AVCodecParameters* parameters = input.stream()->codecpar;
   const AVCodec* codec = avcodec_find_decoder(parameters->codec_id);
   if (codec == nullptr) {
@@ -19,6 +19,7 @@ AvPointer<AVCodecContext> open_codec(const PacketInput& input) {
   if (!context) fail(ErrorCode::kOutOfMemory, "{}: no memory to decode it", input.path());
   int error = avcodec_parameters_to_context(context.get(), parameters);
   context->pkt_timebase = input.stream()->time_base;
+  context->opaque = log;
   context->thread_count = kThreads;
   context->max_pixels = kLargestSide * kLargestSide;
   context->err_recognition = AV_EF_CRCCHECK;
@@ -32,10 +33,15 @@ AvPointer<AVCodecContext> open_codec(const PacketInput& input) {
 }  // namespace
 
 Decoder::Decoder(const std::string& path)
-    : input_(path), codec_(open_codec(input_)), packet_(new_packet()) {}
+    : input_(path),
+      log_(std::make_unique<DecoderLog>()),
+      codec_(open_codec(input_, log_.get())),
+      packet_(new_packet()) {}
 
 void Decoder::refuse(const std::string& reason) const {
-  fail(ErrorCode::kIo, "{}: corrupt after {} frames: {}", input_.path(), frames_, reason);
+  fail(ErrorCode::kIo,
+       "{}: corrupt after {} frames: {}: `ffmpeg -i IN -c:v ffv1 OUT.mkv` hides the damage",
+       input_.path(), frames_, reason);
 }
 
 void Decoder::send_packet() {
@@ -55,6 +61,8 @@ AvPointer<AVFrame> Decoder::next() {
     }
     if (error < 0) refuse(av_reason(error));
     const bool flagged = (frame->flags & AV_FRAME_FLAG_CORRUPT) != 0;
+    const std::string logged = log_->first_error();
+    if (!logged.empty()) refuse(logged);
     if (flagged || frame->decode_error_flags != 0) refuse("damaged pictures");
     ++frames_;
     return frame;

@@ -61,7 +61,10 @@ const AVFrame* Resampler::next() {
     uses_ = 0;
   }
   if (!current_.frame) return nullptr;
-  if (!following_.frame && reached(index_, current_.time + frame_ticks_)) return nullptr;
+  if (!following_.frame && reached(index_, current_.time + frame_ticks_)) {
+    if (uses_++ == 0) ++left_out_;
+    return nullptr;
+  }
   if (uses_++ > 0) ++repeated_;
   ++index_;
   return current_.frame.get();

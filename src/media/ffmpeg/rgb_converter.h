@@ -4,15 +4,17 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "media/ffmpeg/av.h"
+#include "media/ffmpeg/color.h"
 #include "media/ffmpeg/orientation.h"
 #include "media/video.h"
 
 namespace zoetrope::media {
 
 // The first frame settles size and format: uint8 for sources of up to 8 bits, float32 in [-1, 1]
-// through 16-bit RGB for deeper ones. Later frames may change their colours, but not those.
+// for deeper ones. Later frames may change their colours, but not those.
 class RgbConverter {
  public:
   RgbConverter(const ReadOptions& options, const std::string& path, const AVFrame& first,
@@ -29,22 +31,22 @@ class RgbConverter {
                void* destination);
 
  private:
-  // What the scaler was made for.
+  // What a frame's colours depend on.
   struct Source {
     int format = AV_PIX_FMT_NONE;
     AVColorSpace space = AVCOL_SPC_UNSPECIFIED;
     AVColorRange range = AVCOL_RANGE_UNSPECIFIED;
     AVColorPrimaries primaries = AVCOL_PRI_UNSPECIFIED;
     AVColorTransferCharacteristic transfer = AVCOL_TRC_UNSPECIFIED;
-    AVChromaLocation chroma = AVCHROMA_LOC_UNSPECIFIED;
     bool operator==(const Source&) const = default;
   };
 
   void settle(const std::string& path, const AVFrame& first, const AVStream& stream);
   void check_same(const std::string& path, const AVFrame& frame, const AVStream& stream) const;
-  void prepare(const std::string& path, const AVFrame& frame);
-  template <typename T, int kChannels, typename Out>
-  void write(const std::string& path, Out* destination) const;
+  void find_source(const std::string& path, const AVFrame& frame);
+  // Returns false if a pixel is transparent.
+  template <typename Out>
+  bool write(const AVFrame& frame, Out* destination);
 
   ReadOptions options_;
   VideoFormat format_;
@@ -53,8 +55,8 @@ class RgbConverter {
   std::string color_;
   Orientation orientation_;
   Source source_;
-  AvPointer<AVFrame> rgb_;  // as stored, before it is turned
-  AvPointer<SwsContext> scaler_;
+  SourceColor source_color_;
+  std::vector<float> row_;  // (w, 4)
 };
 
 }  // namespace zoetrope::media

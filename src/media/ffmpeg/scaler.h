@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// swscale, set up to convert between pixel formats exactly.
+// swscale, set up to convert RGB to what encoders take. It is not used for reading: its 16-bit RGB
+// has white at 65280, and its 8-bit RGB wraps around for YUV far out of range.
 #pragma once
 
 #include <string>

@@ -6,7 +6,9 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <numeric>
 #include <system_error>
 #include <vector>
 
@@ -15,28 +17,41 @@ extern "C" {
 namespace zoetrope::media {
 namespace {
 
-constexpr int64_t kLatestTime = int64_t{1} << 56;  // leaves room to calculate
+constexpr int64_t kLatestTime = int64_t{1} << 50;  // leaves room to calculate
 constexpr int64_t kMostFrames = 100'000'000;       // 38 days at 30 frames per second
+
+// Containers that round durations give 2997/125 or 29011/242 for what was 24000/1001 or
+// 120000/1001.
+FrameRate snap_to_broadcast(const FrameRate& rate) {
+  constexpr double kRounding = 1e-5;  // the fractions are 1e-3 from the next whole number
+  const double value = static_cast<double>(rate.num) / static_cast<double>(rate.den);
+  const int64_t whole = std::llround(value * 1.001);
+  const double broadcast = static_cast<double>(whole) / 1.001;
+  if (whole == 0 || std::abs(value - broadcast) > kRounding * value) return rate;
+  const int64_t divisor = std::gcd(whole * 1000, int64_t{1001});
+  return {whole * 1000 / divisor, 1001 / divisor};
+}
 
 std::optional<FrameRate> to_frame_rate(AVRational rate) {
   if (rate.num <= 0 || rate.den <= 0 || rate.num / rate.den > 1000) return std::nullopt;
   int num = 0;
   int den = 0;
   av_reduce(&num, &den, rate.num, rate.den, INT32_MAX);
-  return FrameRate{num, den};
+  return snap_to_broadcast({num, den});
 }
 
-// Frame i of `times` is shown within half a frame of i / rate, so that each has a slot of its own:
-// containers round timestamps, Matroska to milliseconds.
-bool fits(const std::vector<int64_t>& times, AVRational time_base, const FrameRate& rate) {
+// The largest distance of frame i of `times` from i / rate, in parts of a frame.
+constexpr int64_t kParts = 1024;
+int64_t distance_from(const FrameRate& rate, const std::vector<int64_t>& times,
+                      AVRational time_base) {
   const AVRational frame = {static_cast<int>(rate.den), static_cast<int>(rate.num)};
-  constexpr int64_t kParts = 16;
+  int64_t largest = 0;
   for (size_t i = 0; i < times.size(); ++i) {
     const int64_t shown = av_rescale_q(kParts * (times[i] - times.front()), time_base, frame);
-    const int64_t distance = shown - kParts * static_cast<int64_t>(i);
-    if (distance < -kParts / 2 || distance > kParts / 2) return false;
+    const int64_t ideal = kParts * static_cast<int64_t>(i);
+    largest = std::max(largest, shown > ideal ? shown - ideal : ideal - shown);
   }
-  return true;
+  return largest;
 }
 
 std::vector<int64_t> read_times(PacketInput& input, bool& complete) {
@@ -73,8 +88,8 @@ void check_span(const std::string& path, const Timing& timing, AVRational time_b
 
 }  // namespace
 
-Timing find_timing(const std::string& path) {
-  PacketInput input(path);
+Timing find_timing(const PacketInput& input) {
+  const std::string& path = input.path();
   const AVStream* stream = input.stream();
   const std::optional<FrameRate> declared = to_frame_rate(stream->avg_frame_rate);
   const std::optional<FrameRate> guessed = to_frame_rate(stream->r_frame_rate);
@@ -86,16 +101,21 @@ Timing find_timing(const std::string& path) {
   if (path == "-" || !std::filesystem::is_regular_file(path, error)) return timing;
 
   bool complete = true;
-  const std::vector<int64_t> times = read_times(input, complete);
+  PacketInput scan(path);
+  const std::vector<int64_t> times = read_times(scan, complete);
   timing.frames = static_cast<int64_t>(times.size());
   if (!complete || times.size() < 2 || input.is_image()) return timing;
   timing.first = times.front();
   timing.last = times.back();
+  // Within half a frame each has a slot of its own: containers round, Matroska to milliseconds.
+  int64_t closest = kParts / 2 + 1;
   for (const std::optional<FrameRate>& rate : {declared, guessed}) {
-    if (!rate || !fits(times, stream->time_base, *rate)) continue;
+    const int64_t distance = rate ? distance_from(*rate, times, stream->time_base) : closest;
+    if (distance >= closest) continue;
+    closest = distance;
     timing.rate = *rate;
-    return timing;
   }
+  if (closest <= kParts / 2) return timing;
   if (timing.last == timing.first) return timing;
   timing.constant = false;
   timing.rate_known = true;

@@ -21,7 +21,8 @@ struct Timing {
   int64_t last = 0;
 };
 
-// Reads `path` to its end, without decoding, if it is a regular file.
-Timing find_timing(const std::string& path);
+// Of the stream of `input`, which is left as it is: a regular file is opened again and read to its
+// end, without decoding.
+Timing find_timing(const PacketInput& input);
 
 }  // namespace zoetrope::media

@@ -20,8 +20,8 @@ class VideoFileReader final : public VideoReader {
   VideoFileReader(const std::string& path, const ReadOptions& options)
       : name_(name_of(path)),
         options_(options),
-        timing_(find_timing(path)),
         decoder_(path),
+        timing_(find_timing(decoder_.input())),
         // Without a rate of its own, the source is labelled with the wanted one, not resampled.
         rate_(options.rate.value_or(timing_.rate)),
         resampler_(decoder_, labelled(timing_, rate_), rate_),
@@ -124,8 +124,8 @@ class VideoFileReader final : public VideoReader {
 
   std::string name_;
   ReadOptions options_;
-  Timing timing_;
   Decoder decoder_;
+  Timing timing_;
   FrameRate rate_;
   Resampler resampler_;
   const AVFrame* next_;

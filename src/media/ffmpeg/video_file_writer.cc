@@ -40,16 +40,18 @@ Target choose_target(const std::string& path, const WriteOptions& options) {
   return {"yuv4mpegpipe", "wrapped_avframe", yuv_format(options), untagged_matrix(options.height)};
 }
 
-AVDictionary* codec_options(const Target& target) {
-  AVDictionary* options = nullptr;
+AVDictionary* codec_options(const Target& target, const WriteOptions& options) {
+  AVDictionary* codec = nullptr;
   if (std::string(target.codec) == "libx264") {
-    av_dict_set(&options, "crf", kQuality, 0);
-    av_dict_set(&options, "preset", "medium", 0);
+    av_dict_set(&codec, "crf", kQuality, 0);
+    av_dict_set(&codec, "preset", "medium", 0);
   } else if (std::string(target.codec) == "ffv1") {
-    av_dict_set(&options, "level", "3", 0);
-    av_dict_set(&options, "slicecrc", "1", 0);
+    // Version 3 cuts frames into slices with a checksum each; FFmpeg's loses tiny ones.
+    const bool tiny = options.width < 8 || options.height < 8;
+    av_dict_set(&codec, "level", tiny ? "1" : "3", 0);
+    av_dict_set(&codec, "slicecrc", tiny ? "0" : "1", 0);
   }
-  return options;
+  return codec;
 }
 
 struct OutputDelete {
@@ -126,7 +128,7 @@ class VideoFileWriter final : public VideoWriter {
             .width = options_.width,
             .rate = options_.rate,
             .global_header = (container_->oformat->flags & AVFMT_GLOBALHEADER) != 0,
-            .options = codec_options(target_)};
+            .options = codec_options(target_, options_)};
   }
 
   void add_stream() {
@@ -147,11 +149,12 @@ class VideoFileWriter final : public VideoWriter {
 
   void open_scaler() {
     picture_ = new_picture(target_.format, options_.height, options_.width);
-    scaler_ = make_scaler(name_, *picture_, {.format = AV_PIX_FMT_RGB24},
-                          {.format = target_.format,
-                           .coefficients = coefficients_of(target_.matrix),
-                           .full_range = target_.format == AV_PIX_FMT_BGR0,
-                           .chroma = AVCHROMA_LOC_LEFT});
+    scaler_ = make_scaler(
+        name_, *picture_, {.format = AV_PIX_FMT_RGB24},
+        {.format = target_.format,
+         .coefficients = target_.matrix == Matrix::kBt709 ? SWS_CS_ITU709 : SWS_CS_ITU601,
+         .full_range = target_.format == AV_PIX_FMT_BGR0,
+         .chroma = AVCHROMA_LOC_LEFT});
   }
 
   void say_what_is_odd() const {
