@@ -126,6 +126,75 @@ void check(const Plan& plan) {
 
 }  // namespace
 
+namespace {
+
+// The shape of a role's buffer in a launch; zeros if the step has none.
+struct StepShape {
+  double frames = 0;
+  double positions = 0;
+  double channels = 0;
+  double elements() const { return frames * positions * channels; }
+};
+
+class WorkCounter {
+ public:
+  WorkCounter(const Plan& plan, const Step& step, int64_t n, int64_t height, int64_t width)
+      : plan_(plan), step_(step), n_(n), height_(height), width_(width) {}
+
+  double flops() const {
+    const StepShape y = shape(step_.buffers.contains("y") ? "y" : "activated");
+    if (step_.op == "attention") return 4 * y.elements() * y.positions;
+    if (step_.op != "conv") return 0;
+    const double taps = attribute("kernel_time") - attribute("first_tap");
+    const double depth = shape("x").channels * taps * attribute("kernel_height") *
+                         attribute("kernel_width");
+    return 2 * y.elements() * (depth + shape("shortcut").channels);
+  }
+
+  // A history that is not read (all of its taps left out) is not counted.
+  double bytes() const {
+    double sum = 0;
+    for (const auto& [role, index] : step_.buffers) {
+      if (role == "history" && attribute("first_tap") > 0) continue;
+      sum += static_cast<double>(buffer(index).bytes(n_, height_, width_));
+    }
+    for (const auto& [role, index] : step_.constants) {
+      sum += static_cast<double>(plan_.constants[static_cast<size_t>(index)].bytes);
+    }
+    return sum;
+  }
+
+ private:
+  const Buffer& buffer(int32_t index) const { return plan_.buffers[static_cast<size_t>(index)]; }
+
+  double attribute(const std::string& name) const {
+    const auto found = step_.attributes.find(name);
+    return found == step_.attributes.end() ? 0 : static_cast<double>(found->second);
+  }
+
+  StepShape shape(const std::string& role) const {
+    const auto found = step_.buffers.find(role);
+    if (found == step_.buffers.end()) return {};
+    const Extent& extent = buffer(found->second).extent;
+    return {static_cast<double>(extent.frame_count(n_)),
+            static_cast<double>((height_ / extent.stride) * (width_ / extent.stride)),
+            static_cast<double>(extent.channels)};
+  }
+
+  const Plan& plan_;
+  const Step& step_;
+  int64_t n_;
+  int64_t height_;
+  int64_t width_;
+};
+
+}  // namespace
+
+Work work_of(const Plan& plan, const Step& step, int64_t n, int64_t height, int64_t width) {
+  const WorkCounter counter(plan, step, n, height, width);
+  return {.flops = counter.flops(), .bytes = counter.bytes()};
+}
+
 std::string to_json(const Plan& plan) {
   json root = {{"entry", plan.entry},    {"target", plan.target},    {"input", plan.input},
                {"output", plan.output},  {"buffers", json::array()}, {"constants", json::array()},

@@ -94,6 +94,13 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
+// What one step does in a launch over n latent frames of a height x width video.
+struct Work {
+  double flops = 0;  // products and sums that are really made, counted as two
+  double bytes = 0;  // each operand, result and constant once: the least that memory must move
+};
+Work work_of(const Plan& plan, const Step& step, int64_t n, int64_t height, int64_t width);
+
 std::string to_json(const Plan& plan);
 
 // Throws kInvalidArgument if the text is not a Plan or refers to what it does not hold.

@@ -10,7 +10,8 @@ namespace {
 
 // A step's buffer with its shape in this launch.
 struct Operand {
-  float* data = nullptr;
+  void* data = nullptr;
+  DType dtype = DType::kFloat32;
   int64_t frames = 0;
   int64_t height = 0;
   int64_t width = 0;
@@ -18,6 +19,7 @@ struct Operand {
 
   int64_t pixels() const { return height * width; }
   int64_t elements() const { return frames * pixels() * channels; }
+  int64_t pixel_bytes() const { return channels * size_of(dtype); }
 };
 
 class StepRun {
@@ -25,17 +27,16 @@ class StepRun {
   StepRun(const Step& step, const StepContext& context) : step_(step), context_(context) {}
 
   void run() const {
-    const CpuTarget& target = context_.target;
-    if (step_.kernel == target.conv3d().name) return conv3d();
-    if (step_.kernel == target.attention().name) return attention();
-    if (step_.kernel == "rms_norm") return rms_norm();
-    if (step_.kernel == "silu") return silu();
-    if (step_.kernel == "add") return add();
-    if (step_.kernel == "upsample_nearest") return upsample();
-    if (step_.kernel == "frame_interleave") return interleave();
-    if (step_.kernel == "carry") return carry_history();
-    fail(ErrorCode::kInternal, "{}: the plan names kernel {}, which {} does not have", step_.name,
-         step_.kernel, target.name());
+    if (step_.op == "conv") return conv3d();
+    if (step_.op == "attention") return attention();
+    if (step_.op == "rms_norm") return rms_norm();
+    if (step_.op == "silu") return silu();
+    if (step_.op == "add") return add();
+    if (step_.op == "upsample_nearest") return upsample();
+    if (step_.op == "frame_interleave") return interleave();
+    if (step_.op == "carry") return carry_history();
+    fail(ErrorCode::kInternal, "{}: the plan names op {}, which {} does not have", step_.name,
+         step_.op, context_.target.name());
   }
 
  private:
@@ -46,7 +47,8 @@ class StepRun {
     const auto index = static_cast<size_t>(found->second);
     const Extent& extent = context_.plan.buffers[index].extent;
     const Launch& launch = context_.launch;
-    return {.data = reinterpret_cast<float*>(launch.buffers[index]),
+    return {.data = launch.buffers[index],
+            .dtype = extent.dtype,
             .frames = extent.frame_count(launch.n),
             .height = launch.height / extent.stride,
             .width = launch.width / extent.stride,
@@ -62,9 +64,22 @@ class StepRun {
 
   int64_t attribute(const std::string& name) const { return step_.attributes.at(name); }
 
+  // The row that the Plan names. A Plan for another target has none here.
+  template <typename Row>
+  const Row& row(const Row* found) const {
+    if (found == nullptr || step_.kernel != found->name) {
+      fail(ErrorCode::kInternal, "{}: the plan names kernel {}, which {} does not have", step_.name,
+           step_.kernel, context_.target.name());
+    }
+    return *found;
+  }
+
   void conv3d() const {
     const Operand x = operand("x");
     const Operand y = operand("y");
+    const Operand activated = operand("activated");
+    const Operand shortcut = operand("shortcut");
+    const Operand& out = y.data != nullptr ? y : activated;
     const Conv3dArgs args = {.x = x.data,
                              .history = operand("history").data,
                              .frames = x.frames,
@@ -80,12 +95,20 @@ class StepRun {
                              .pad_before = attribute("pad_before"),
                              .weight = constant("weight"),
                              .bias = constant("bias"),
+                             .shortcut = shortcut.data,
+                             .shortcut_weight = constant("shortcut_weight"),
+                             .c_shortcut = shortcut.channels,
                              .residual = operand("residual").data,
+                             .gamma = constant("gamma"),
+                             .silu = attribute("silu") != 0,
+                             .store = static_cast<Conv3dStore>(attribute("store")),
                              .y = y.data,
-                             .out_height = y.height,
-                             .out_width = y.width,
-                             .c_out = y.channels};
-    context_.target.conv3d().run(args, context_.pool, context_.control);
+                             .activated = activated.data,
+                             .y_float32 = y.dtype == DType::kFloat32,
+                             .out_height = out.height,
+                             .out_width = out.width,
+                             .c_out = out.channels};
+    row(context_.target.conv3d(x.dtype)).run(args, context_.pool, context_.control);
   }
 
   void attention() const {
@@ -94,40 +117,40 @@ class StepRun {
                                 .frames = y.frames,
                                 .positions = y.pixels(),
                                 .channels = y.channels,
-                                .workspace = operand("workspace").data,
+                                .workspace = static_cast<float*>(operand("workspace").data),
                                 .y = y.data};
-    context_.target.attention().run(args, context_.pool, context_.control);
+    row(context_.target.attention(y.dtype)).run(args, context_.pool, context_.control);
   }
 
   void rms_norm() const {
     const Operand x = operand("x");
-    context_.target.pointwise().rms_norm(x.data, constant("gamma"), x.frames * x.pixels(),
-                                         x.channels, attribute("silu") != 0, operand("y").data,
-                                         context_.pool, context_.control);
+    context_.target.pointwise(x.dtype)->rms_norm(
+        x.data, constant("gamma"), x.frames * x.pixels(), x.channels, attribute("silu") != 0,
+        operand("y").data, context_.pool, context_.control);
   }
 
   void silu() const {
     const Operand x = operand("x");
-    context_.target.pointwise().silu(x.data, x.elements(), operand("y").data, context_.pool,
-                                     context_.control);
+    context_.target.pointwise(x.dtype)->silu(x.data, x.elements(), operand("y").data, context_.pool,
+                                             context_.control);
   }
 
   void add() const {
     const Operand x = operand("x");
-    context_.target.pointwise().add(x.data, operand("residual").data, x.elements(),
-                                    operand("y").data, context_.pool, context_.control);
+    context_.target.pointwise(x.dtype)->add(x.data, operand("residual").data, x.elements(),
+                                            operand("y").data, context_.pool, context_.control);
   }
 
   void upsample() const {
     const Operand x = operand("x");
-    upsample_nearest(x.data, x.frames, x.height, x.width, x.channels, operand("y").data,
+    upsample_nearest(x.data, x.frames, x.height, x.width, x.pixel_bytes(), operand("y").data,
                      context_.pool, context_.control);
   }
 
   void interleave() const {
     const Operand x = operand("x");
     const Operand y = operand("y");
-    frame_interleave(x.data, x.frames, x.pixels(), y.channels, y.data, context_.pool,
+    frame_interleave(x.data, x.frames, x.pixels(), y.pixel_bytes(), y.data, context_.pool,
                      context_.control);
   }
 
@@ -135,7 +158,7 @@ class StepRun {
     const Operand x = operand("x");
     const Operand history = operand("history");
     if (history.data == nullptr) return;  // images in a batch have no next frame
-    carry(x.data, x.frames, x.pixels() * x.channels, history.frames, history.data);
+    carry(x.data, x.frames, x.pixels() * x.pixel_bytes(), history.frames, history.data);
   }
 
   const Step& step_;

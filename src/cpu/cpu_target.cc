@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/cpu_target.h"
 
+#include <fmt/format.h>
 #include <hwy/targets.h>
 
 #include <algorithm>
@@ -13,22 +14,50 @@
 namespace zoetrope::cpu {
 namespace {
 
+// Kernels of a better instruction set than the target's are left alone.
 template <typename Row>
-const Row* row_for(std::span<const Row> rows, int64_t instruction_set) {
-  if (instruction_set == 0) return rows.data();
-  const auto found = std::ranges::find(rows, instruction_set, &Row::target);
-  ZOETROPE_CHECK(found != rows.end(), hwy::TargetName(instruction_set));
-  return &*found;
+const Row* row_for(std::span<const Row> rows, int64_t instruction_set, DType operands) {
+  const auto found = std::ranges::find_if(rows, [&](const Row& row) {
+    return row.target >= instruction_set && row.operands == operands;
+  });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+// Parts of the filters that are packed one after another.
+int64_t parts_of(graph::StoreMap store) {
+  switch (store) {
+    case graph::StoreMap::kPlain:
+      return 1;
+    case graph::StoreMap::kFrameInterleave:
+      return 2;
+    case graph::StoreMap::kUpsamplePhases:
+      return 4;
+  }
+  fail(ErrorCode::kInternal, "unknown store map {}", static_cast<int>(store));
+}
+
+std::string layout_name(const Conv3dKernel& kernel, int64_t parts) {
+  return fmt::format("{}/{}", kernel.name, parts);
 }
 
 }  // namespace
 
 CpuTarget::CpuTarget(int64_t instruction_set)
-    : conv3d_(row_for(conv3d_kernels(), instruction_set)),
-      pointwise_(row_for(pointwise_kernels(), instruction_set)),
-      attention_(row_for(attention_kernels(), instruction_set)) {}
+    : instruction_set_(instruction_set == 0 ? instruction_sets().front() : instruction_set) {}
 
-std::string CpuTarget::instruction_set_name() const { return hwy::TargetName(conv3d_->target); }
+const Conv3dKernel* CpuTarget::conv3d(DType operands) const {
+  return row_for(conv3d_kernels(), instruction_set_, operands);
+}
+
+const PointwiseKernels* CpuTarget::pointwise(DType operands) const {
+  return row_for(pointwise_kernels(), instruction_set_, operands);
+}
+
+const AttentionKernel* CpuTarget::attention(DType operands) const {
+  return row_for(attention_kernels(), instruction_set_, operands);
+}
+
+std::string CpuTarget::instruction_set_name() const { return hwy::TargetName(instruction_set_); }
 
 std::string CpuTarget::name() const {
   std::string name = "cpu-" + instruction_set_name();
@@ -36,13 +65,37 @@ std::string CpuTarget::name() const {
   return name;
 }
 
+DType CpuTarget::default_operands() const {
+  return conv3d(DType::kBFloat16) != nullptr ? DType::kBFloat16 : DType::kFloat32;
+}
+
 std::string CpuTarget::refusal(const graph::Graph& graph, const graph::Op& op) const {
-  const auto is_float32 = [&](graph::ValueId id) {
-    return graph.value(id).dtype == DType::kFloat32;
-  };
-  if (!std::ranges::all_of(graph::operands_of(op), is_float32) ||
-      !std::ranges::all_of(graph::results_of(op), is_float32)) {
-    return "the CPU's kernels compute in float32 only";
+  const DType operands = graph.value(op.x).dtype;
+  if (conv3d(operands) == nullptr) {
+    return fmt::format("this processor has no instructions for sums of {} products",
+                       name_of(operands));
+  }
+  for (const graph::ValueId id : graph::operands_of(op)) {
+    if (graph.value(id).dtype != operands) return "operands of different types";
+  }
+  if (op.kind == graph::OpKind::kConv) return conv_refusal(graph, op);
+  for (const graph::ValueId id : graph::results_of(op)) {
+    if (graph.value(id).dtype != operands) return "a result of another type than the operands";
+  }
+  return "";
+}
+
+std::string CpuTarget::conv_refusal(const graph::Graph& graph, const graph::Op& op) const {
+  const DType operands = graph.value(op.x).dtype;
+  if (op.y != graph::kNone && graph.value(op.y).dtype != operands &&
+      graph.value(op.y).dtype != DType::kFloat32) {
+    return "a raw result of another type than the operands or float32";
+  }
+  if (op.activated != graph::kNone && graph.value(op.activated).dtype != operands) {
+    return "an activated result of another type than the operands";
+  }
+  if (op.shortcut != graph::kNone && op.store != graph::StoreMap::kPlain) {
+    return "a shortcut where results are interleaved";
   }
   return "";
 }
@@ -50,21 +103,27 @@ std::string CpuTarget::refusal(const graph::Graph& graph, const graph::Op& op) c
 Choice CpuTarget::choose(const graph::Graph& graph, const graph::Op& op) const {
   const std::string reason = refusal(graph, op);
   ZOETROPE_CHECK(reason.empty(), op.name + ": " + reason);
+  const DType operands = graph.value(op.x).dtype;
   switch (op.kind) {
-    case graph::OpKind::kConv:
-      return {.kernel = conv3d_->name, .weight_layout = conv3d_->name, .in_place = {"residual"}};
+    case graph::OpKind::kConv: {
+      const Conv3dKernel& kernel = *conv3d(operands);
+      return {.kernel = kernel.name,
+              .weight_layout = layout_name(kernel, parts_of(op.store)),
+              .in_place = {"residual"}};
+    }
     case graph::OpKind::kRmsNorm:
     case graph::OpKind::kSilu:
       return {.kernel = graph::name_of(op.kind), .in_place = {"x"}};
     case graph::OpKind::kAdd:
       return {.kernel = graph::name_of(op.kind), .in_place = {"x", "residual"}};
     case graph::OpKind::kAttention: {
+      const AttentionKernel& kernel = *attention(operands);
       const graph::Value& y = graph.value(op.y);
       const Extent extent = {.frames_per_latent = false,
                              .stride = y.stride,
-                             .channels = attention_->workspace_per_position(y.channels)};
-      const int64_t fixed = attention_->workspace_fixed(y.channels) * size_of(DType::kFloat32);
-      return {.kernel = attention_->name, .workspace = extent, .workspace_extra_bytes = fixed};
+                             .channels = kernel.workspace_per_position(y.channels)};
+      const int64_t fixed = kernel.workspace_fixed(y.channels) * size_of(DType::kFloat32);
+      return {.kernel = kernel.name, .workspace = extent, .workspace_extra_bytes = fixed};
     }
     case graph::OpKind::kUpsampleNearest:
     case graph::OpKind::kFrameInterleave:
@@ -82,16 +141,24 @@ std::vector<std::byte> CpuTarget::pack(const std::string& layout, const std::vec
     std::memcpy(bytes.data(), values.data(), bytes.size());
     return bytes;
   }
-  ZOETROPE_CHECK(layout == conv3d_->name && shape.size() == 5, layout);
+  ZOETROPE_CHECK(shape.size() == 5, layout);
   const int64_t taps = shape[2] * shape[3] * shape[4];
-  bytes.resize(static_cast<size_t>(conv3d_->packed_bytes(shape[0], shape[1], taps)));
-  conv3d_->pack(values.data(), shape[0], shape[1], taps, bytes.data());
-  return bytes;
+  for (const Conv3dKernel& kernel : conv3d_kernels()) {
+    for (const int64_t parts : {1, 2, 4}) {
+      if (layout != layout_name(kernel, parts)) continue;
+      bytes.resize(static_cast<size_t>(kernel.packed_bytes(shape[0], shape[1], taps, parts)));
+      kernel.pack(values.data(), shape[0], shape[1], taps, parts, bytes.data());
+      return bytes;
+    }
+  }
+  fail(ErrorCode::kInternal, "{} has no weight layout {}", name(), layout);
 }
 
 std::vector<int64_t> instruction_sets() {
   std::vector<int64_t> sets;
-  for (const Conv3dKernel& kernel : conv3d_kernels()) sets.push_back(kernel.target);
+  for (const Conv3dKernel& kernel : conv3d_kernels()) {
+    if (kernel.operands == DType::kFloat32) sets.push_back(kernel.target);
+  }
   return sets;
 }
 

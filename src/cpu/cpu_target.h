@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU as a Target: one kernel for every op in float32, for one instruction set.
+// The CPU as a Target, for one instruction set: a kernel for every op, in float32 and, where the
+// processor multiplies bfloat16, in bfloat16.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +21,7 @@ class CpuTarget : public Target {
   explicit CpuTarget(int64_t instruction_set = 0);
 
   std::string name() const override;
+  DType default_operands() const override;
   std::string refusal(const graph::Graph& graph, const graph::Op& op) const override;
   Choice choose(const graph::Graph& graph, const graph::Op& op) const override;
   std::vector<std::byte> pack(const std::string& layout, const std::vector<int64_t>& shape,
@@ -28,14 +30,15 @@ class CpuTarget : public Target {
   // "AVX3"
   std::string instruction_set_name() const;
 
-  const Conv3dKernel& conv3d() const { return *conv3d_; }
-  const PointwiseKernels& pointwise() const { return *pointwise_; }
-  const AttentionKernel& attention() const { return *attention_; }
+  // The kernels for a type of operands; null if there is none.
+  const Conv3dKernel* conv3d(DType operands) const;
+  const PointwiseKernels* pointwise(DType operands) const;
+  const AttentionKernel* attention(DType operands) const;
 
  private:
-  const Conv3dKernel* conv3d_;
-  const PointwiseKernels* pointwise_;
-  const AttentionKernel* attention_;
+  std::string conv_refusal(const graph::Graph& graph, const graph::Op& op) const;
+
+  int64_t instruction_set_;
 };
 
 // Every instruction set with kernels that this machine runs, best first, as Highway's bits.

@@ -63,7 +63,7 @@ double flops(const Graph& graph, const Op& op, int64_t n, int64_t height, int64_
   if (op.kind == OpKind::kAttention) return 4 * pixels * positions * c_out;
   if (op.kind != OpKind::kConv) return 0;
   const int64_t extra = op.shortcut == kNone ? 0 : graph.value(op.shortcut).channels;
-  const auto depth = static_cast<double>(x.channels * op.conv.taps_read() + extra);
+  const auto depth = static_cast<double>(x.channels * op.conv.taps() + extra);
   return 2 * pixels * c_out * depth;
 }
 

@@ -66,7 +66,7 @@ struct ConvShape {
   int64_t pad_before = 0;
 
   int64_t history_frames() const { return kernel_time - stride_time; }
-  int64_t taps_read() const { return (kernel_time - first_tap) * kernel_height * kernel_width; }
+  int64_t taps() const { return kernel_time * kernel_height * kernel_width; }
 };
 
 // Where a conv's results go.
@@ -128,7 +128,8 @@ std::vector<ConstantId> constants_of(const Op& op);
 // y, or activated where only that is kept; kNone for kCarry.
 ValueId main_result(const Op& op);
 
-// Multiplications and additions of one op in a step of n latent frames, counted as two.
+// Multiplications and additions of one op in a step of n latent frames, counted as two, taps that
+// fall on padding or on an empty history included: the arithmetic that models are compared by.
 double flops(const Graph& graph, const Op& op, int64_t n, int64_t height, int64_t width);
 
 }  // namespace zoetrope::graph

@@ -41,7 +41,7 @@ struct Conv3dArgs {
 
   // One pixel of `shortcut` for each output pixel, times its own 1x1x1 weight: the last terms of
   // the sum. Null: none. Only with kPlain.
-  const void* shortcut = nullptr;         // (out_frames, out_height, out_width, c_shortcut), operands
+  const void* shortcut = nullptr;  // (out_frames, out_height, out_width, c_shortcut), operands
   const void* shortcut_weight = nullptr;  // packed like `weight`, with one tap
   int64_t c_shortcut = 0;
 
