@@ -10,6 +10,7 @@
 #include "zoetrope/tools.h"
 
 namespace zoetrope {
+
 std::shared_ptr<const Backend> open_backend(const LoadOptions& options) {
   if (options.device.starts_with("cuda")) {
     fail(ErrorCode::kUnsupported, "{}: this build has no CUDA backend; use the device cpu",
@@ -32,7 +33,7 @@ std::vector<DeviceDescription> v0::devices() {
            .instructions = cpu::default_instruction_set(),
            .threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency())),
            .memory = total_memory(),
-           .dtypes = "float32"}};
+           .dtypes = cpu::operand_types()}};
 }
 
 }  // namespace zoetrope

@@ -57,7 +57,7 @@ EncodeViews EncodeStream::Implementation::output_views(const EncodeOutputs& outp
 void EncodeStream::Implementation::load_frames(const TensorView& frames, int64_t begin,
                                                int64_t count, std::byte* to) const {
   TensorView value = {
-      .data = to, .dtype = DType::kFloat32, .device = {}, .shape = frames.shape, .strides = {}};
+      .data = to, .dtype = core.input_type(), .device = {}, .shape = frames.shape, .strides = {}};
   value.shape[0] = count;
   core.backend().copy_edge({.from = slice_frames(frames, begin, count),
                             .to = value,
@@ -110,8 +110,8 @@ void EncodeStream::Implementation::push(const TensorView& frames, const EncodeOu
         n,
         [&](const TensorView& input) {
           auto* data = static_cast<std::byte*>(input.data);
-          core.backend().copy(data, core.staging(), pending * frame_bytes());
-          load_frames(view, position, fresh, data + pending * frame_bytes());
+          core.backend().copy(data, core.staging(), pending * core.staged_frame_bytes());
+          load_frames(view, position, fresh, data + pending * core.staged_frame_bytes());
         },
         [&](const TensorView& output) { store_outputs(output, to, done); });
     pending = 0;
@@ -119,7 +119,8 @@ void EncodeStream::Implementation::push(const TensorView& frames, const EncodeOu
     done += n;
   }
   if (position < count) {
-    load_frames(view, position, count - position, core.staging() + pending * frame_bytes());
+    load_frames(view, position, count - position,
+                core.staging() + pending * core.staged_frame_bytes());
     pending += count - position;
   }
   core.end_push();
@@ -173,12 +174,12 @@ std::vector<NamedTensor> EncodeStream::state() const {
   const StreamCore& core = implementation_->core;
   std::vector<NamedTensor> state;
   core.save(state);
-  const int64_t bytes = implementation_->pending * implementation_->frame_bytes();
+  const int64_t bytes = implementation_->pending * implementation_->core.staged_frame_bytes();
   const auto storage = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(bytes) + 1);
   core.backend().copy_to_host(storage->data(), core.staging(), bytes);
   state.push_back({.name = kPending,
                    .tensor = {.data = storage->data(),
-                              .dtype = DType::kFloat32,
+                              .dtype = core.input_type(),
                               .device = {},
                               .shape = {implementation_->pending, core.options().height,
                                         core.options().width, core.info().video_channels},
@@ -197,18 +198,19 @@ void EncodeStream::restore(const std::vector<NamedTensor>& state) {
   const bool fits = found != tensors.end() && found->second.shape.size() == 4 &&
                     std::equal(plane.begin(), plane.end(), found->second.shape.begin() + 1) &&
                     found->second.shape[0] >= 0 && found->second.shape[0] <= most &&
-                    found->second.dtype == DType::kFloat32 && is_contiguous(found->second) &&
+                    found->second.dtype == core.input_type() && is_contiguous(found->second) &&
                     found->second.data != nullptr;
   if (!fits) {
     fail(ErrorCode::kInvalidArgument,
-         "state: expected {} as contiguous float32 [0 to {},{},{},{}]; it must come from state() "
-         "of an encoder of the same size",
-         kPending, most, plane[0], plane[1], plane[2]);
+         "state: expected {} as contiguous {} [0 to {},{},{},{}]; it must come from state() of an "
+         "encoder of the same size and type",
+         kPending, name_of(core.input_type()), most, plane[0], plane[1], plane[2]);
   }
   core.load(tensors);
   implementation_->pending = found->second.shape[0];
-  core.backend().copy_from_host(core.staging(), found->second.data,
-                                implementation_->pending * implementation_->frame_bytes());
+  core.backend().copy_from_host(
+      core.staging(), found->second.data,
+      implementation_->pending * implementation_->core.staged_frame_bytes());
 }
 
 }  // namespace zoetrope

@@ -44,8 +44,15 @@ double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20);
 
 }  // namespace
 
-int64_t staged_frame_bytes(const ModelInfo& info, const StreamOptions& options) {
-  const Extent frame = {.frames_per_latent = false, .channels = info.video_channels};
+const Extent& input_extent(const Codec& codec) {
+  const Plan& plan = codec.next.plan;
+  return plan.buffers[static_cast<size_t>(plan.input)].extent;
+}
+
+int64_t staged_frame_bytes(const Codec& codec, const StreamOptions& options) {
+  Extent frame = input_extent(codec);
+  frame.frames = 1;
+  frame.frames_per_latent = false;
   return frame.bytes(1, options.height, options.width);
 }
 
@@ -60,7 +67,7 @@ StreamSizes stream_sizes(const Autoencoder::Implementation& model, const Codec& 
   constexpr int64_t kMostFramesPerStep = 4096;
   for (int64_t n = std::min(wanted, kMostFramesPerStep);; --n) {
     MemoryNeeded memory = memory_for(model, codec, options, n);
-    memory.staging = staging_frames * staged_frame_bytes(model.info, options);
+    memory.staging = staging_frames * staged_frame_bytes(codec, options);
     if (memory.total() <= limit) return {.frames_per_step = n, .memory = memory};
     if (n > 1) continue;
     fail(ErrorCode::kOutOfMemory,

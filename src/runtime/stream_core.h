@@ -23,13 +23,16 @@ struct StreamSizes {
 };
 
 // Checks the options against the model and lowers frames_per_step until the memory limit holds.
-// `staging_frames` is how many float32 video frames the Stream holds back at most. Throws
+// `staging_frames` is how many video frames the Stream holds back at most. Throws
 // kInvalidArgument, kOutOfMemory.
 StreamSizes stream_sizes(const Autoencoder::Implementation& model, const Codec& codec,
                          const StreamOptions& options, int64_t staging_frames);
 
-// Bytes of a float32 video frame.
-int64_t staged_frame_bytes(const ModelInfo& info, const StreamOptions& options);
+// Bytes of a video frame in the type that the codec reads.
+int64_t staged_frame_bytes(const Codec& codec, const StreamOptions& options);
+
+// Of the value that a step reads.
+const Extent& input_extent(const Codec& codec);
 
 // A Stream's state as the caller hands it in, by name. Throws kInvalidArgument if a name stands
 // twice.
@@ -55,11 +58,13 @@ class StreamCore {
   bool at_start() const { return frames_done_ == 0; }
   int64_t frames_done() const { return frames_done_; }  // latent frames
   std::byte* staging() const { return staging_->data(); }
+  int64_t staged_frame_bytes() const { return zoetrope::staged_frame_bytes(codec_, options_); }
+  DType input_type() const { return input_extent(codec_).dtype; }
 
   void reset();
 
   // One step of n latent frames: `next`, or `first` at the start (n = 1). `fill` writes the input
-  // value, `take` reads the output value; both get a contiguous float32 view (frames, height,
+  // value, `take` reads the output value; both get a contiguous view (frames, height,
   // width, channels) of device memory.
   template <typename Fill, typename Take>
   void step(int64_t n, const Fill& fill, const Take& take) {

@@ -24,15 +24,14 @@ struct ZOETROPE_HIDDEN EncodeStream::Implementation {
   int64_t ready(int64_t frames) const;
   EncodeViews output_views(const EncodeOutputs& outputs, int64_t frames) const;
 
-  // Reads `count` frames of the caller's view, from `begin` on, into float32 NDHWC memory.
+  // Reads `count` frames of the caller's view, from `begin` on, into NDHWC memory of the
+  // input's type.
   void load_frames(const TensorView& frames, int64_t begin, int64_t count, std::byte* to) const;
   void store_outputs(const TensorView& value, const EncodeViews& outputs, int64_t begin) const;
   void push(const TensorView& frames, const EncodeOutputs& outputs);
 
   // Every frame of the view is an image of its own.
   void push_images(const TensorView& frames, const EncodeViews& outputs);
-
-  int64_t frame_bytes() const { return staged_frame_bytes(core.info(), core.options()); }
 
   StreamCore core;
   int64_t pending = 0;  // frames in core.staging()

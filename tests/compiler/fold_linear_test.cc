@@ -39,7 +39,7 @@ graph::Graph conv_then_linear() {
 TEST(FoldLinear, MultipliesTheMatrices) {
   graph::Graph graph = conv_then_linear();
   const graph::Graph before = graph;
-  ASSERT_EQ(fold_linear(graph, cpu::CpuTarget()), 1);
+  ASSERT_EQ(fold_linear(graph, {cpu::CpuTarget()}), 1);
   graph::verify(graph);
   ASSERT_EQ(graph.ops.size(), 1);
   EXPECT_EQ(graph.value(graph.output).name, "linear");
@@ -71,7 +71,7 @@ TEST(FoldLinear, LeavesAValueThatOthersRead) {
   };
   const graph::ValueId a = conv("a", x);
   graph::Graph graph = std::move(builder).finish(builder.add("sum", conv("b", a), a));
-  EXPECT_EQ(fold_linear(graph, cpu::CpuTarget()), 0);
+  EXPECT_EQ(fold_linear(graph, {cpu::CpuTarget()}), 0);
 }
 
 }  // namespace

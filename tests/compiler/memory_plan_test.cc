@@ -36,7 +36,7 @@ TEST(MemoryPlan, NeverOverlapsLiveBuffersAndWastesLittle) {
   const cpu::CpuTarget target;
   for (const models::Entry entry : testing::kEntries) {
     graph::Graph graph = testing::wan21_graph(entry);
-    run_passes(graph, target, {});
+    run_passes(graph, {target}, {});
     const Plan plan = lower(graph, target);
     for (const auto& [n, height, width] :
          {std::array<int64_t, 3>{1, 8, 8}, {1, 72, 40}, {3, 256, 256}, {2, 8, 1024}}) {

@@ -16,7 +16,7 @@ namespace {
 Plan published_plan(models::Entry entry) {
   const cpu::CpuTarget target;
   graph::Graph graph = testing::wan21_graph(entry);
-  run_passes(graph, target, {});
+  run_passes(graph, {target}, {});
   return lower(graph, target);
 }
 

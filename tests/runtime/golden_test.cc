@@ -2,9 +2,12 @@
 // The whole model against the published code's float64 results.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <fstream>
 #include <map>
-#include <optional>
+#include <nlohmann/json.hpp>
 
+#include "compiler/pipeline.h"
 #include "cpu/cpu_backend.h"
 #include "cpu/cpu_target.h"
 #include "models/wan21.h"
@@ -42,11 +45,10 @@ const std::vector<GoldenCase>& golden_cases() {
 constexpr VideoFormat kFloatVideo = {
     .layout = Layout::kCTHW, .range = Range::kSigned, .dtype = DType::kFloat32};
 
-class Golden : public ::testing::TestWithParam<GoldenCase> {};
-
-TEST_P(Golden, EncodesAsPublished) {
-  const GoldenFile golden(GetParam().file);
-  const auto model = Autoencoder::load(GetParam().weights, {.decoder = false});
+// mean, logvar and latent of the file's video.
+std::map<std::string, Array> encode(const GoldenFile& golden, const std::string& weights,
+                                    DType dtype) {
+  const auto model = Autoencoder::load(weights, {.encode_dtype = dtype, .decoder = false});
   Array video = golden.load("video");
   std::map<std::string, Array> found;
   for (const char* name : {"mean", "logvar", "latent"}) {
@@ -57,6 +59,22 @@ TEST_P(Golden, EncodesAsPublished) {
                 .mean = found["mean"].view(),
                 .logvar = found["logvar"].view()},
                {.video = kFloatVideo});
+  return found;
+}
+
+Array decode(const GoldenFile& golden, const std::string& weights, DType dtype) {
+  const auto model = Autoencoder::load(weights, {.decode_dtype = dtype, .encoder = false});
+  Array latent = golden.load("z");
+  Array decoded = Array::zeros(golden.load("decoded").shape);
+  model.decode(latent.view(), decoded.view(), {.video = kFloatVideo, .clamp = false});
+  return decoded;
+}
+
+class Golden : public ::testing::TestWithParam<GoldenCase> {};
+
+TEST_P(Golden, EncodesAsPublished) {
+  const GoldenFile golden(GetParam().file);
+  auto found = encode(golden, GetParam().weights, DType::kFloat32);
   for (auto& [name, array] : found) {
     EXPECT_LT(relative_error(array.values, golden.load(name).values), kFloat32Tolerance) << name;
   }
@@ -64,11 +82,39 @@ TEST_P(Golden, EncodesAsPublished) {
 
 TEST_P(Golden, DecodesAsPublished) {
   const GoldenFile golden(GetParam().file);
-  const auto model = Autoencoder::load(GetParam().weights, {.encoder = false});
-  Array latent = golden.load("z");
-  Array decoded = Array::zeros(golden.load("decoded").shape);
-  model.decode(latent.view(), decoded.view(), {.video = kFloatVideo, .clamp = false});
+  const Array decoded = decode(golden, GetParam().weights, DType::kFloat32);
   EXPECT_LT(relative_error(decoded.values, golden.load("decoded").values), kFloat32Tolerance);
+}
+
+double rms(const std::vector<float>& values) {
+  double sum = 0;
+  for (const float value : values) sum += double{value} * value;
+  return std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+double rms_error(std::vector<float> found, const std::vector<float>& expected) {
+  for (size_t i = 0; i < expected.size(); ++i) found[i] -= expected[i];
+  return rms(found) / rms(expected);
+}
+
+// What naive bfloat16 is off by: the unfused model with every op's result rounded.
+double naive_rms(const std::string& file, const std::string& output) {
+  std::ifstream stream(std::string(ZOETROPE_TEST_DATA) + "/golden/naive.json");
+  const auto json = nlohmann::json::parse(stream);
+  return json.at(file + ".safetensors").at("bf16").at(output).at("rms");
+}
+
+// Twice the error of naive bfloat16 at most, on processors that multiply it.
+TEST_P(Golden, HoldsInBFloat16) {
+  if (cpu::CpuTarget().default_operands() != DType::kBFloat16) GTEST_SKIP() << "no bfloat16 here";
+  const GoldenFile golden(GetParam().file);
+  auto found = encode(golden, GetParam().weights, DType::kBFloat16);
+  found["decoded"] = decode(golden, GetParam().weights, DType::kBFloat16);
+  for (auto& [name, array] : found) {
+    EXPECT_LT(rms_error(array.values, golden.load(name).values),
+              2 * naive_rms(GetParam().file, name))
+        << name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, Golden, ::testing::ValuesIn(golden_cases()),
@@ -110,7 +156,10 @@ class GoldenStages : public ::testing::TestWithParam<std::vector<std::string>> {
     const auto checkpoint = random_checkpoint(models::wan21_tensors(96), 0, "random:96:0");
     ConstantStore store(*backend);
     const Codec codec = compile_codec(*models::recognise(checkpoint), first, next, *backend,
-                                      {.disabled_passes = GetParam()}, store);
+                                      {.encode_dtype = DType::kFloat32,
+                                       .decode_dtype = DType::kFloat32,
+                                       .disabled_passes = GetParam()},
+                                      store);
     PlanRunner runner(*backend, 16, 16);
     const auto look = [&](const std::string& name, const Array& value) {
       // Frame 0 passes through the encoder's time convs, which `first` therefore does not have.
@@ -163,24 +212,30 @@ TEST_P(GoldenStages, DecoderBlocksAreAsPublished) {
   compare("decoder", 20);
 }
 
+std::vector<std::string> every_pass() {
+  std::vector<std::string> names;
+  for (const compiler::Pass& pass : compiler::passes()) names.emplace_back(pass.name);
+  return names;
+}
+
 INSTANTIATE_TEST_SUITE_P(Passes, GoldenStages,
-                         ::testing::Values(std::vector<std::string>{},
-                                           std::vector<std::string>{"fold-linear", "fuse-silu",
-                                                                    "fuse-residual"}),
+                         ::testing::Values(std::vector<std::string>{}, every_pass()),
                          [](const auto& test) { return test.index == 0 ? "On" : "Off"; });
 
 // Every instruction set of this machine, each with every pass on and each pass off by itself.
-TEST(InstructionSets, GiveThePublishedLatents) {
+TEST(InstructionSets, GiveThePublishedLatentsWithoutAnyPass) {
   const GoldenFile golden("tiny/case_t9_32x48");
   const Array video = to_ndhwc(golden.load("video"));
   const Array mean = to_ndhwc(golden.load("mean"));
   const auto checkpoint = random_checkpoint(models::wan21_tensors(8), 2, "random:8:2");
+  std::vector<std::string> switches = every_pass();
+  switches.emplace_back();
   for (const int64_t instruction_set : cpu::instruction_sets()) {
-    for (const char* off : {"", "fold-linear", "fuse-silu", "fuse-residual"}) {
+    for (const std::string& off : switches) {
       const auto backend = cpu::open_cpu_backend(2, {}, instruction_set);
       ConstantStore store(*backend);
-      LoadOptions options;
-      if (*off != '\0') options.disabled_passes = {off};
+      LoadOptions options = {.encode_dtype = DType::kFloat32};
+      if (!off.empty()) options.disabled_passes = {off};
       const Codec codec = compile_codec(*models::recognise(checkpoint), models::Entry::kEncodeFirst,
                                         models::Entry::kEncodeNext, *backend, options, store);
       PlanRunner runner(*backend, 32, 48);
@@ -199,10 +254,7 @@ TEST(InstructionSets, GiveThePublishedLatents) {
 // A checkpoint rounded to bf16 must give what its rounded values give, not what they came from.
 TEST(Golden, ReadsRoundedWeightsAsTheyAre) {
   const GoldenFile golden("tiny/case_t9_32x48");
-  const auto model = Autoencoder::load(tiny("wan_2.1_vae_bf16.safetensors"));
-  Array latent = golden.load("z");
-  Array decoded = Array::zeros(golden.load("decoded").shape);
-  model.decode(latent.view(), decoded.view(), {.video = kFloatVideo, .clamp = false});
+  const Array decoded = decode(golden, tiny("wan_2.1_vae_bf16.safetensors"), DType::kFloat32);
   const double error = relative_error(decoded.values, golden.load("decoded").values);
   EXPECT_LT(error, 0.0260);  // naive.json: bf16 weights and activations
   EXPECT_GT(error, kFloat32Tolerance);

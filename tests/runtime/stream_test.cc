@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <numeric>
 #include <thread>
 
@@ -18,11 +20,24 @@ constexpr int64_t kWidth = 40;
 constexpr int64_t kFrame = kHeight * kWidth * 3;
 constexpr int64_t kLatentFrame = (kHeight / 8) * (kWidth / 8) * 16;
 
-const Autoencoder& model(int threads = 2) {
-  static const Autoencoder one = Autoencoder::load("random:8:5", {.threads = 1});
-  static const Autoencoder two = Autoencoder::load("random:8:5", {.threads = 2});
-  static const Autoencoder five = Autoencoder::load("random:8:5", {.threads = 5});
-  return threads == 1 ? one : threads == 2 ? two : five;
+// Types of operands that this machine has kernels for.
+std::vector<DType> types() {
+  std::vector<DType> found = {DType::kFloat32};
+  if (devices().front().dtypes.find("bfloat16") != std::string::npos) {
+    found.push_back(DType::kBFloat16);
+  }
+  return found;
+}
+
+const Autoencoder& model(int threads = 2, DType dtype = types().back()) {
+  static std::map<std::pair<int, DType>, Autoencoder> loaded;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  const auto found = loaded.find({threads, dtype});
+  if (found != loaded.end()) return found->second;
+  const LoadOptions options = {.encode_dtype = dtype, .decode_dtype = dtype, .threads = threads};
+  return loaded.emplace(std::pair{threads, dtype}, Autoencoder::load("random:8:5", options))
+      .first->second;
 }
 
 std::vector<uint8_t> random_video(int64_t frames, uint64_t seed) {
@@ -103,15 +118,17 @@ std::vector<uint8_t> decode(const Autoencoder& with, std::vector<float> latents,
 
 TEST(Cuts, DoNotChangeLatents) {
   const std::vector<uint8_t> video = random_video(13, 1);
-  const std::vector<float> whole = encode(model(1), video, {13}, 1);
-  ASSERT_EQ(whole.size(), static_cast<size_t>(4 * kLatentFrame));
   const std::vector<std::vector<int64_t>> cuts = {
       {1, 4, 4, 4}, {2, 3, 5, 3}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {12, 1}, {8, 5}};
-  for (const int threads : {1, 2, 5}) {
-    for (const int64_t frames_per_step : {1, 2, 3}) {
-      for (const auto& cut : cuts) {
-        EXPECT_EQ(encode(model(threads), video, cut, frames_per_step), whole)
-            << threads << " threads, " << frames_per_step << " frames per step";
+  for (const DType dtype : types()) {
+    const std::vector<float> whole = encode(model(1, dtype), video, {13}, 1);
+    ASSERT_EQ(whole.size(), static_cast<size_t>(4 * kLatentFrame));
+    for (const int threads : {1, 2, 5}) {
+      for (const int64_t frames_per_step : {1, 2, 3}) {
+        for (const auto& cut : cuts) {
+          EXPECT_EQ(encode(model(threads, dtype), video, cut, frames_per_step), whole)
+              << threads << " threads, " << frames_per_step << " frames per step";
+        }
       }
     }
   }
@@ -119,12 +136,14 @@ TEST(Cuts, DoNotChangeLatents) {
 
 TEST(Cuts, DoNotChangeFrames) {
   const std::vector<float> latents = random_latents(4, 1);
-  const std::vector<uint8_t> whole = decode(model(1), latents, {4}, 1);
-  ASSERT_EQ(whole.size(), static_cast<size_t>(13 * kFrame));
-  for (const int threads : {1, 2, 5}) {
-    for (const int64_t frames_per_step : {1, 2, 3}) {
-      for (const auto& cut : {std::vector<int64_t>{1, 3}, {1, 1, 1, 1}, {2, 2}, {3, 1}}) {
-        EXPECT_EQ(decode(model(threads), latents, cut, frames_per_step), whole);
+  for (const DType dtype : types()) {
+    const std::vector<uint8_t> whole = decode(model(1, dtype), latents, {4}, 1);
+    ASSERT_EQ(whole.size(), static_cast<size_t>(13 * kFrame));
+    for (const int threads : {1, 2, 5}) {
+      for (const int64_t frames_per_step : {1, 2, 3}) {
+        for (const auto& cut : {std::vector<int64_t>{1, 3}, {1, 1, 1, 1}, {2, 2}, {3, 1}}) {
+          EXPECT_EQ(decode(model(threads, dtype), latents, cut, frames_per_step), whole);
+        }
       }
     }
   }
