@@ -19,12 +19,13 @@ struct ConvCase {
   int64_t stride_space = 1;
   int64_t pad_before = 0;
   int64_t first_tap = 0;
+  bool epilogues = false;  // also measured with a norm and more
 };
 
 inline constexpr std::array kConvCases = {
-    ConvCase{"96_3x3x3", 4, 128, 96, 96, {3, 3, 3}, 1, 1, 1},
-    ConvCase{"192_3x3x3", 4, 64, 192, 192, {3, 3, 3}, 1, 1, 1},
-    ConvCase{"384_3x3x3", 4, 32, 384, 384, {3, 3, 3}, 1, 1, 1},
+    ConvCase{"96_3x3x3", 4, 128, 96, 96, {3, 3, 3}, 1, 1, 1, 0, true},
+    ConvCase{"192_3x3x3", 4, 64, 192, 192, {3, 3, 3}, 1, 1, 1, 0, true},
+    ConvCase{"384_3x3x3", 4, 32, 384, 384, {3, 3, 3}, 1, 1, 1, 0, true},
     ConvCase{"96_3x3x3_first", 1, 128, 96, 96, {3, 3, 3}, 1, 1, 1, 2},
     ConvCase{"3_to_96_3x3x3", 4, 128, 3, 96, {3, 3, 3}, 1, 1, 1},
     ConvCase{"96_to_3_3x3x3", 4, 128, 96, 3, {3, 3, 3}, 1, 1, 1},

@@ -2,12 +2,11 @@
 // Attention: checked against float64 on a few queries, then timed.
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cmath>
 #include <vector>
 
+#include "base/dtype.h"
 #include "bench/kernels/kernels_bench.h"
-#include "bench/kernels/peak.h"
 #include "bench/shapes.h"
 #include "benchmark/benchmark.h"
 #include "cpu/kernels/attention.h"
@@ -16,13 +15,15 @@
 namespace zoetrope::bench {
 namespace {
 
-bool is_right(const cpu::AttentionArgs& args) {
+bool is_right(const std::vector<float>& qkv, const cpu::AttentionArgs& args, DType dtype) {
+  // Values are at most 1; bfloat16 has 8 significant bits.
+  const double allowed = dtype == DType::kFloat32 ? 1e-5 : 0x1p-8;
   for (const int64_t query : {int64_t{0}, args.positions / 2, args.positions - 1}) {
     const std::vector<double> expected =
-        reference::attention(args.qkv, args.positions, args.channels, query);
+        reference::attention(qkv.data(), args.positions, args.channels, query);
     for (int64_t c = 0; c < args.channels; ++c) {
-      const double y = args.y[query * args.channels + c];
-      if (!(std::abs(y - expected[static_cast<size_t>(c)]) < 1e-5)) return false;
+      const double y = load_as_float(args.y, dtype, query * args.channels + c);
+      if (!(std::abs(y - expected[static_cast<size_t>(c)]) < allowed)) return false;
     }
   }
   return true;
@@ -30,31 +31,24 @@ bool is_right(const cpu::AttentionArgs& args) {
 
 void run_attention(benchmark::State& state, const AttentionCase& shape,
                    const cpu::AttentionKernel& kernel) {
-  ThreadPool& pool = bench_pool();
   const int64_t elements = shape.frames * shape.positions * shape.channels;
-  AlignedFloats qkv = random_floats(3 * elements, 1);
-  AlignedFloats workspace(kernel.workspace_fixed(shape.channels) +
-                          kernel.workspace_per_position(shape.channels) * shape.positions);
-  AlignedFloats y(elements);
-  const cpu::AttentionArgs args = {.qkv = qkv.data(),
+  const std::vector<float> qkv = random_values(kernel.operands, 3 * elements, 1);
+  const AlignedBytes stored_qkv = stored(kernel.operands, qkv);
+  AlignedBytes workspace((kernel.workspace_fixed(shape.channels) +
+                          kernel.workspace_per_position(shape.channels) * shape.positions) *
+                         size_of(DType::kFloat32));
+  AlignedBytes y(elements * size_of(kernel.operands));
+  const cpu::AttentionArgs args = {.qkv = stored_qkv.data(),
                                    .frames = shape.frames,
                                    .positions = shape.positions,
                                    .channels = shape.channels,
-                                   .workspace = workspace.data(),
+                                   .workspace = reinterpret_cast<float*>(workspace.data()),
                                    .y = y.data()};
-  kernel.run(args, pool, {});
-  if (!is_right(args)) return state.SkipWithError("wrong result");
-  const double flops = 4.0 * static_cast<double>(elements * shape.positions);
-  std::vector<double> rates, peaks;
-  for (auto _ : state) {
-    peaks.push_back(measure_peak_gflops(pool));
-    const auto start = std::chrono::steady_clock::now();
-    kernel.run(args, pool, {});
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    state.SetIterationTime(seconds.count());
-    rates.push_back(flops / seconds.count() / 1e9);
-  }
-  report(state, rates, peaks);
+  const auto run = [&] { kernel.run(args, bench_pool(), {}); };
+  run();
+  if (!is_right(qkv, args, kernel.operands)) return state.SkipWithError("wrong result");
+  time_beside_peak(state, kernel.operands, 4.0 * static_cast<double>(elements * shape.positions),
+                   run);
 }
 
 }  // namespace

@@ -1,35 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times each kernel alone. Prints the machine's peak, then one line a case; --benchmark_format=json
-// and Google Benchmark's other flags work.
+// Times each kernel alone. Prints the machine's peaks, then one line a case;
+// --benchmark_format=json and Google Benchmark's other flags work.
 #include "bench/kernels/kernels_bench.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <new>
 #include <random>
 
-#include "bench/kernels/peak.h"
+#include "base/dtype.h"
+#include "cpu/kernels/peak.h"
 
 namespace zoetrope::bench {
 
-AlignedFloats::AlignedFloats(int64_t size)
+AlignedBytes::AlignedBytes(int64_t size)
     : size_(size),
-      data_(static_cast<float*>(
-          ::operator new[](static_cast<size_t>(size) * sizeof(float), std::align_val_t{64}))) {}
+      data_(static_cast<std::byte*>(
+          ::operator new[](static_cast<size_t>(size), std::align_val_t{64}))) {}
 
-void AlignedFloats::Free::operator()(float* data) const {
+void AlignedBytes::Free::operator()(std::byte* data) const {
   ::operator delete[](data, std::align_val_t{64});
 }
 
-AlignedFloats random_floats(int64_t size, uint64_t seed) {
+std::vector<float> random_values(DType dtype, int64_t size, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<float> uniform(-1, 1);
-  AlignedFloats values(size);
-  for (int64_t i = 0; i < size; ++i) values.data()[i] = uniform(random);
+  std::vector<float> values(static_cast<size_t>(size));
+  for (float& value : values) {
+    const float exact = uniform(random);
+    store_from_float(&value, dtype, 0, exact);
+    value = load_as_float(&value, dtype, 0);
+  }
   return values;
+}
+
+AlignedBytes stored(DType dtype, const std::vector<float>& values) {
+  AlignedBytes bytes(std::ssize(values) * size_of(dtype));
+  for (size_t i = 0; i < values.size(); ++i) {
+    store_from_float(bytes.data(), dtype, static_cast<int64_t>(i), values[i]);
+  }
+  return bytes;
 }
 
 ThreadPool& bench_pool() {
@@ -46,22 +60,55 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-void report(benchmark::State& state, const std::vector<double>& gflops,
-            const std::vector<double>& peaks) {
-  state.counters["GFLOP/s"] = median(gflops);
+const char* short_name(DType dtype) { return dtype == DType::kFloat32 ? "f32" : "bf16"; }
+
+double seconds_of(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void time_beside_peak(benchmark::State& state, DType operands, double flops,
+                      const std::function<void()>& work, const std::function<void()>& baseline) {
+  constexpr double kFlopsOfRun = 1e10;
+  constexpr double kPeakSeconds = 0.02;
+  const auto repeats = std::max<int64_t>(1, std::llround(kFlopsOfRun / flops));
+  const auto seconds = [&](const std::function<void()>& run) {
+    return seconds_of([&] {
+             for (int64_t i = 0; i < repeats; ++i) run();
+           }) /
+           static_cast<double>(repeats);
+  };
+  std::vector<double> rates, peaks, ratios;
+  for (auto _ : state) {
+    peaks.push_back(cpu::measure_peak_flops(operands, bench_pool(), kPeakSeconds) / 1e9);
+    const double time = seconds(work);
+    if (baseline) ratios.push_back(time / seconds(baseline));
+    state.SetIterationTime(time);
+    rates.push_back(flops / time / 1e9);
+  }
+  state.counters["GFLOP/s"] = median(rates);
   state.counters["peak"] = median(peaks);
-  state.counters["share"] = median(gflops) / median(peaks);
+  state.counters["share"] = median(rates) / median(peaks);
+  if (baseline) state.counters["over_baseline"] = median(ratios);
 }
 
 }  // namespace zoetrope::bench
 
 int main(int argc, char** argv) {
+  using zoetrope::DType;
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  const double peak = zoetrope::bench::measure_peak_gflops(zoetrope::bench::bench_pool());
-  benchmark::AddCustomContext("peak_gflops", fmt::format("{:.1f}", peak));
-  benchmark::AddCustomContext("threads",
-                              fmt::format("{}", zoetrope::bench::bench_pool().threads()));
+  zoetrope::ThreadPool& pool = zoetrope::bench::bench_pool();
+  for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+    benchmark::AddCustomContext(
+        fmt::format("peak_gflops_{}", zoetrope::bench::short_name(dtype)),
+        fmt::format("{:.1f}", zoetrope::cpu::measure_peak_flops(dtype, pool) / 1e9));
+  }
+  benchmark::AddCustomContext(
+      "copy_gigabytes_per_second",
+      fmt::format("{:.1f}", zoetrope::cpu::measure_copy_bandwidth(pool) / 1e9));
+  benchmark::AddCustomContext("threads", fmt::format("{}", pool.threads()));
   zoetrope::bench::register_conv3d();
   zoetrope::bench::register_attention();
   zoetrope::bench::register_pointwise();

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "tests/cpu/kernel_buffers.h"
 #include "tests/reference/attention.h"
@@ -21,30 +22,33 @@ struct Sizes {
 };
 
 // Queries are scaled up, so that some weights are large and some vanish.
-std::vector<float> random_qkv(const Sizes& sizes, uint64_t seed) {
+std::vector<float> random_qkv(const cpu::AttentionKernel& kernel, const Sizes& sizes,
+                              uint64_t seed) {
   std::vector<float> qkv = random_floats(sizes.frames * sizes.positions * 3 * sizes.channels, seed);
   for (size_t i = 0; i < qkv.size(); ++i) {
     if (static_cast<int64_t>(i) / sizes.channels % 3 == 0) qkv[i] *= 8;
   }
-  return qkv;
+  return rounded_to(kernel.operands, std::move(qkv));
 }
 
 std::vector<float> run(const cpu::AttentionKernel& kernel, const std::vector<float>& qkv,
                        const Sizes& sizes, int threads = 2, const LoopControl& control = {}) {
-  GuardedFloats y(sizes.frames * sizes.positions * sizes.channels);
-  GuardedFloats workspace(kernel.workspace_fixed(sizes.channels) +
-                          kernel.workspace_per_position(sizes.channels) * sizes.positions);
+  const TypedArray typed_qkv(kernel.operands, qkv);
+  GuardedArray y(kernel.operands, sizes.frames * sizes.positions * sizes.channels);
+  GuardedArray workspace(DType::kFloat32,
+                         kernel.workspace_fixed(sizes.channels) +
+                             kernel.workspace_per_position(sizes.channels) * sizes.positions);
   ThreadPool pool(threads);
-  kernel.run({.qkv = qkv.data(),
+  kernel.run({.qkv = typed_qkv.data(),
               .frames = sizes.frames,
               .positions = sizes.positions,
               .channels = sizes.channels,
-              .workspace = workspace.data(),
+              .workspace = workspace.floats(),
               .y = y.data()},
              pool, control);
   EXPECT_TRUE(y.guards_hold());
   EXPECT_TRUE(workspace.guards_hold());
-  return {y.values().begin(), y.values().end()};
+  return y.values();
 }
 
 // How far y of one query may be off, by three errors, u = 2^-24 (the factors 6 sqrt(n): see the
@@ -78,7 +82,7 @@ TEST_P(Attention, MatchesTheDefinition) {
   uint64_t seed = 1;
   for (const Sizes& sizes : shapes) {
     SCOPED_TRACE(std::to_string(sizes.positions) + " x " + std::to_string(sizes.channels));
-    const std::vector<float> qkv = random_qkv(sizes, ++seed);
+    const std::vector<float> qkv = random_qkv(GetParam(), sizes, ++seed);
     const std::vector<float> y = run(GetParam(), qkv, sizes);
     for (int64_t row = 0; row < sizes.frames * sizes.positions; ++row) {
       const float* frame =
@@ -88,8 +92,9 @@ TEST_P(Attention, MatchesTheDefinition) {
           reference::attention(frame, sizes.positions, sizes.channels, query);
       const double bound = tolerance(frame, sizes, query);
       for (int64_t c = 0; c < sizes.channels; ++c) {
-        ASSERT_NEAR(y[static_cast<size_t>(row * sizes.channels + c)],
-                    expected[static_cast<size_t>(c)], bound)
+        const double value = expected[static_cast<size_t>(c)];
+        ASSERT_NEAR(y[static_cast<size_t>(row * sizes.channels + c)], value,
+                    rounded_error(GetParam().operands, value, bound))
             << "row " << row << " channel " << c;
       }
     }
@@ -98,7 +103,7 @@ TEST_P(Attention, MatchesTheDefinition) {
 
 TEST_P(Attention, GivesTheSameBitsForAnyNumberOfThreadsAndFrames) {
   const Sizes sizes = {3, 301, 50};
-  const std::vector<float> qkv = random_qkv(sizes, 20);
+  const std::vector<float> qkv = random_qkv(GetParam(), sizes, 20);
   const std::vector<float> whole = run(GetParam(), qkv, sizes, 1);
   for (const int threads : {2, 3, 5}) {
     EXPECT_TRUE(same_bits(run(GetParam(), qkv, sizes, threads), whole)) << threads;
@@ -112,7 +117,7 @@ TEST_P(Attention, GivesTheSameBitsForAnyNumberOfThreadsAndFrames) {
 TEST_P(Attention, TakesScoresFarFromZero) {
   // Scores of about +-1e4: e^score alone would overflow.
   const Sizes sizes = {1, 300, 16};
-  std::vector<float> qkv = random_qkv(sizes, 21);
+  std::vector<float> qkv = random_qkv(GetParam(), sizes, 21);
   for (size_t i = 0; i < qkv.size(); ++i) {
     if (static_cast<int64_t>(i) / sizes.channels % 3 == 0) qkv[i] *= 1e4F;
   }
@@ -122,7 +127,7 @@ TEST_P(Attention, TakesScoresFarFromZero) {
 
 TEST_P(Attention, PropagatesNaN) {
   const Sizes sizes = {1, 250, 16};
-  std::vector<float> qkv = random_qkv(sizes, 22);
+  std::vector<float> qkv = random_qkv(GetParam(), sizes, 22);
   qkv[static_cast<size_t>(7 * 3 * 16)] = std::nanf("");  // of one query
   std::vector<float> y = run(GetParam(), qkv, sizes);
   EXPECT_TRUE(std::isnan(y[static_cast<size_t>(7 * 16)]));
@@ -135,7 +140,8 @@ TEST_P(Attention, PropagatesNaN) {
 TEST_P(Attention, StopsWhenCancelled) {
   const Sizes sizes = {1, 35, 16};
   try {
-    run(GetParam(), random_qkv(sizes, 23), sizes, 2, {.cancelled = [] { return true; }});
+    run(GetParam(), random_qkv(GetParam(), sizes, 23), sizes, 2,
+        {.cancelled = [] { return true; }});
     FAIL() << "not cancelled";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kCancelled);

@@ -5,10 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 
+#include "tests/cpu/conv3d_case.h"
 #include "tests/cpu/kernel_buffers.h"
 #include "tests/reference/conv3d.h"
+#include "tests/reference/pointwise.h"
 #include "zoetrope/error.h"
 
 namespace zoetrope {
@@ -16,58 +19,7 @@ namespace {
 
 using cpu::Conv3dArgs;
 using cpu::Conv3dKernel;
-
-// Sizes, taps and strides of `shape`; its pointers are not used.
-class Conv {
- public:
-  Conv(const Conv3dArgs& shape, bool history, uint64_t seed)
-      : args_(shape),
-        x_(random_floats(shape.frames * plane(), seed)),
-        history_(random_floats((shape.kernel_time - shape.stride_time) * plane(), seed + 1)),
-        weight_(random_floats(shape.c_out * shape.c_in * taps(), seed + 2)),
-        bias_(random_floats(shape.c_out, seed + 3)),
-        residual_(random_floats(output_size(), seed + 4)) {
-    args_.x = x_.data();
-    args_.history = history ? history_.data() : nullptr;
-    args_.bias = bias_.data();
-  }
-
-  Conv3dArgs& args() { return args_; }
-  const float* weight() const { return weight_.data(); }
-  const std::vector<float>& residual() const { return residual_; }
-  int64_t plane() const { return args_.height * args_.width * args_.c_in; }
-  int64_t taps() const { return args_.kernel_time * args_.kernel_height * args_.kernel_width; }
-  int64_t output_size() const {
-    return args_.frames / args_.stride_time * args_.out_height * args_.out_width * args_.c_out;
-  }
-
-  // The output; `args` differs from args() in what the test varies.
-  std::vector<float> run(const Conv3dKernel& kernel, Conv3dArgs args, int threads = 2) const {
-    std::vector<std::byte> packed(
-        static_cast<size_t>(kernel.packed_bytes(args.c_out, args.c_in, taps())));
-    kernel.pack(weight(), args.c_out, args.c_in, taps(), packed.data());
-    args.weight = reinterpret_cast<const float*>(packed.data());
-    GuardedFloats y(args.frames / args.stride_time * args.out_height * args.out_width * args.c_out);
-    if (args.residual == kItself) {
-      std::ranges::copy(residual_, y.data());
-      args.residual = y.data();
-    }
-    args.y = y.data();
-    ThreadPool pool(threads);
-    kernel.run(args, pool, {});
-    EXPECT_TRUE(y.guards_hold());
-    return {y.values().begin(), y.values().end()};
-  }
-
-  static const float* const kItself;  // as args.residual: y, holding residual()
-
- private:
-  Conv3dArgs args_;
-  std::vector<float> x_, history_, weight_, bias_, residual_;
-};
-
-const float kItselfTarget = 0;
-const float* const Conv::kItself = &kItselfTarget;
+using cpu::Conv3dStore;
 
 struct Case {
   const char* name;
@@ -105,6 +57,24 @@ Conv3dArgs down_in_time(Conv3dArgs args) {
   return args;
 }
 
+Conv3dArgs interleaved(Conv3dArgs args) {
+  args.store = Conv3dStore::kFrameInterleave;
+  return args;
+}
+
+Conv3dArgs phases(Conv3dArgs args) {
+  args.store = Conv3dStore::kUpsamplePhases;
+  args.pad_before = 1;
+  args.out_height *= 2;
+  args.out_width *= 2;
+  return args;
+}
+
+Conv3dArgs with_shortcut_channels(Conv3dArgs args, int64_t channels) {
+  args.c_shortcut = channels;
+  return args;
+}
+
 std::vector<Case> cases() {
   return {
       {"one number", shape({1, 1, 1}, {1, 1}, {3, 3, 3})},
@@ -117,8 +87,9 @@ std::vector<Case> cases() {
       {"17 to 3", shape({3, 5, 7}, {17, 3}, {3, 3, 3})},
       {"16 to 17", shape({1, 6, 9}, {16, 17}, {3, 3, 3}, 1)},
       {"two vectors", shape({1, 5, 6}, {8, 32}, {3, 3, 3})},
-      {"chunks of channels", shape({1, 4, 3}, {300, 20}, {3, 3, 3})},
-      {"last chunk shorter", shape({1, 3, 3}, {257, 20}, {1, 3, 3})},
+      {"chunks of channels", with_shortcut_channels(shape({1, 4, 3}, {600, 20}, {3, 3, 3}), 600)},
+      {"last chunk shorter", with_shortcut_channels(shape({1, 3, 3}, {577, 20}, {1, 3, 3}), 577)},
+      {"a chunk of odd channels", shape({1, 2, 3}, {257, 20}, {1, 3, 3})},
       {"time conv", shape({2, 3, 3}, {8, 16}, {3, 1, 1})},
       {"time conv, many frames", shape({8, 2, 5}, {32, 64}, {3, 1, 1})},
       {"down in time", down_in_time(shape({4, 4, 3}, {12, 12}, {3, 1, 1}))},
@@ -130,150 +101,313 @@ std::vector<Case> cases() {
       {"per pixel", shape({1, 1, 37}, {130, 100}, {1, 1, 1})},
       {"per pixel, many", shape({3, 20, 23}, {8, 24}, {1, 1, 1})},
       {"several blocks", shape({4, 12, 12}, {96, 96}, {3, 3, 3})},
+      {"many panels", shape({1, 5, 5}, {4, 1100}, {1, 1, 1})},
       {"wide taps", shape({1, 6, 40}, {1, 2}, {1, 5, 31})},
+      {"interleaved", interleaved(shape({3, 4, 5}, {12, 12}, {3, 1, 1}))},
+      {"interleaved, two panels", interleaved(shape({2, 3, 3}, {9, 53}, {3, 1, 1}))},
+      {"interleaved, one pixel", interleaved(shape({1, 1, 1}, {5, 3}, {3, 3, 3}, 2)), false},
+      {"phases", phases(shape({2, 5, 4}, {12, 12}, {1, 2, 2}))},
+      {"phases, two panels", phases(shape({1, 3, 7}, {33, 53}, {1, 2, 2}))},
+      {"phases, one pixel", phases(shape({2, 1, 1}, {3, 4}, {1, 2, 2}))},
+      {"phases, in time", phases(shape({2, 9, 8}, {7, 96}, {3, 2, 2}))},
   };
 }
 
-// Each output is a sum of K products, a bias and a residual. A term passes at most n = K + 3
-// roundings (its product, where products and sums are separate, and the sums), each at most
-// u = 2^-24 relative. Taken as independent with mean zero, they stay below
-// 6 sqrt(n) u sum |term| but for odds of 2 e^-18 (Higham and Mary, 2019); of these tests' outputs
-// none should exceed it.
-void expect_close(const Conv& conv, const Conv3dArgs& args, std::span<const float> y) {
-  const double terms = static_cast<double>(
-      (args.kernel_time - args.first_tap) * args.kernel_height * args.kernel_width * args.c_in + 3);
-  for (size_t index = 0; index < y.size(); ++index) {
-    const auto i = static_cast<int64_t>(index);
-    const int64_t pixel = i / args.c_out;
-    const int64_t line = pixel / args.out_width;
-    const reference::ConvValue expected =
-        reference::conv3d(args, conv.weight(), line / args.out_height, line % args.out_height,
-                          pixel % args.out_width, i % args.c_out);
-    ASSERT_NEAR(y[index], expected.value, 6 * std::sqrt(terms) * 0x1p-24 * expected.magnitude)
-        << "output " << i;
-  }
+using Alias = ConvExtras::Alias;
+
+// Shortcuts are left out where the store map forbids them.
+std::vector<ConvExtras> all_extras(const Conv3dArgs& args) {
+  const bool plain = args.store == Conv3dStore::kPlain;
+  return {
+      {},
+      {.name = "residual", .residual = true},
+      {.name = "residual in place", .residual = true, .residual_is = Alias::kRaw},
+      {.name = "shortcut", .shortcut = plain},
+      {.name = "float32", .residual = true, .raw_float32 = true},
+      {.name = "norm", .norm = true, .raw = false},
+      {.name = "norm, SiLU", .norm = true, .silu = true, .raw = false},
+      {.name = "raw and activated",
+       .residual = true,
+       .shortcut = plain,
+       .norm = true,
+       .silu = true,
+       .residual_is = Alias::kRaw},
+      {.name = "activated in place",
+       .residual = true,
+       .norm = true,
+       .silu = true,
+       .raw_float32 = true,
+       .residual_is = Alias::kActivated},
+  };
 }
 
-class Conv3d : public testing::TestWithParam<Conv3dKernel> {};
+// Each sum has n terms: products, a bias and a residual. A term passes at most n roundings (its
+// product, where products and sums are separate, and the sums), each at most u = 2^-24 relative.
+// Taken as independent with mean zero, they stay below 6 sqrt(n) u sum |term| but for odds of
+// 2 e^-18 (Higham and Mary, 2019); of these tests' outputs none should exceed it. Products of
+// bfloat16 are exact in float32, and each sum may lose what is below 2^-126.
+double sum_error(const Conv3dArgs& args, const ConvExtras& extras, double magnitude) {
+  const int64_t products =
+      (args.kernel_time - args.first_tap) * args.kernel_height * args.kernel_width * args.c_in;
+  const auto terms = static_cast<double>(products + (extras.shortcut ? args.c_shortcut : 0) + 3);
+  return 6 * std::sqrt(terms) * 0x1p-24 * magnitude + terms * 0x1p-126;
+}
+
+class ExpectedPixel {
+ public:
+  // `pixel` of the output.
+  ExpectedPixel(const ConvCase& conv, const ConvExtras& extras, int64_t pixel)
+      : conv_(conv), pixel_(pixel) {
+    const Conv3dArgs& args = conv.shape;
+    const int64_t line = pixel / args.out_width;
+    double squares = 0, square_errors = 0;
+    for (int64_t c = 0; c < args.c_out; ++c) {
+      const reference::ConvValue sum = reference::conv3d(
+          args, conv.operands(extras),
+          {line / args.out_height, line % args.out_height, pixel % args.out_width, c});
+      raw_.push_back(sum.value);
+      errors_.push_back(sum_error(args, extras, sum.magnitude));
+      squares += raw_.back() * raw_.back();
+      square_errors += errors_.back() * errors_.back();
+    }
+    norm_ = std::sqrt(squares);
+    norm_error_ = std::sqrt(square_errors);
+  }
+
+  void expect_raw(DType dtype, const std::vector<float>& y) const {
+    for (size_t c = 0; c < raw_.size(); ++c) {
+      ASSERT_NEAR(y[first() + c], raw_[c], rounded_error(dtype, raw_[c], errors_[c]))
+          << "pixel " << pixel_ << " channel " << c;
+    }
+  }
+
+  // With e of a value v and E of the norm N: |(v + e) / (N + E) - v / N| is at most
+  // (e + E |v| / N) / (N - E). The norm itself: half of its sum's C u, and 8 roundings more (see
+  // the pointwise tests, for SiLU too).
+  void expect_activated(DType dtype, bool silu, const std::vector<float>& activated) const {
+    if (norm_ <= 2 * norm_error_) return;
+    const auto channels = static_cast<double>(raw_.size());
+    for (size_t c = 0; c < raw_.size(); ++c) {
+      const double factor = std::sqrt(channels) * double{conv_.gamma[c]};
+      const double normed = raw_[c] / norm_ * factor;
+      double error = (errors_[c] + norm_error_ * std::abs(raw_[c]) / norm_) /
+                     (norm_ - norm_error_) * std::abs(factor);
+      error += (channels / 2 + 8) * 0x1p-24 * (std::abs(normed) + error);
+      const double expected = silu ? reference::silu(normed) : normed;
+      if (silu) error = 1.1 * error + reference::silu_error(normed);
+      ASSERT_NEAR(activated[first() + c], expected, rounded_error(dtype, expected, error))
+          << "pixel " << pixel_ << " channel " << c;
+    }
+  }
+
+ private:
+  size_t first() const { return static_cast<size_t>(pixel_) * raw_.size(); }
+
+  const ConvCase& conv_;
+  int64_t pixel_;
+  std::vector<double> raw_, errors_;
+  double norm_ = 0, norm_error_ = 0;
+};
+
+class Conv3d : public testing::TestWithParam<Conv3dKernel> {
+ protected:
+  static DType dtype() { return GetParam().operands; }
+
+  ConvCase make(const Conv3dArgs& conv_shape, bool history, uint64_t seed) const {
+    return {dtype(), conv_shape, history, seed};
+  }
+
+  // Of large outputs, some pixels.
+  void expect_close(const ConvCase& conv, const ConvExtras& extras) const {
+    const ConvResult result = conv.run(GetParam(), extras);
+    const int64_t terms = conv.shape.c_in * conv.taps() * conv.output_pixels() * conv.shape.c_out;
+    const int64_t step = 1 + terms / 5'000'000;
+    for (int64_t pixel = 0; pixel < conv.output_pixels(); pixel += step) {
+      const ExpectedPixel expected(conv, extras, pixel);
+      if (extras.raw) {
+        expected.expect_raw(extras.raw_float32 ? DType::kFloat32 : dtype(), result.y);
+      }
+      if (extras.norm) expected.expect_activated(dtype(), extras.silu, result.activated);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+    const auto is_nan = [](float value) { return std::isnan(value); };
+    EXPECT_TRUE(std::ranges::none_of(result.y, is_nan));
+    EXPECT_TRUE(std::ranges::none_of(result.activated, is_nan));
+  }
+};
+
+bool same_bits(const ConvResult& a, const ConvResult& b) {
+  return zoetrope::same_bits(a.y, b.y) && zoetrope::same_bits(a.activated, b.activated);
+}
+
+constexpr ConvExtras kEverything = {
+    .name = "everything", .residual = true, .shortcut = true, .norm = true, .silu = true};
+
+ConvExtras everything_for(const Conv3dArgs& args) { return all_extras(args)[7]; }
 
 TEST_P(Conv3d, MatchesTheDefinition) {
   uint64_t seed = 100;
   for (const Case& test : cases()) {
-    SCOPED_TRACE(test.name);
-    Conv conv(test.shape, test.history, seed += 10);
-    expect_close(conv, conv.args(), conv.run(GetParam(), conv.args()));
+    const ConvCase conv = make(test.shape, test.history, seed += 10);
+    for (const ConvExtras& extras : all_extras(test.shape)) {
+      // Two types do not fit in one another's place.
+      if (dtype() != DType::kFloat32 && extras.raw_float32 && extras.residual_is == Alias::kRaw) {
+        continue;
+      }
+      SCOPED_TRACE(std::string(test.name) + ": " + extras.name);
+      expect_close(conv, extras);
+    }
   }
 }
 
 TEST_P(Conv3d, LeavesOutAMissingBias) {
-  Conv conv(shape({1, 3, 4}, {5, 50}, {3, 3, 3}), true, 1);
-  conv.args().bias = nullptr;
-  expect_close(conv, conv.args(), conv.run(GetParam(), conv.args()));
+  for (const Conv3dArgs& args :
+       {shape({1, 3, 4}, {5, 50}, {3, 3, 3}), interleaved(shape({1, 3, 4}, {5, 50}, {3, 3, 3})),
+        phases(shape({1, 3, 4}, {5, 50}, {3, 2, 2}))}) {
+    ConvCase conv = make(args, true, 1);
+    conv.bias.clear();
+    expect_close(conv, {});
+  }
 }
 
-TEST_P(Conv3d, AddsAResidualThatMayBeTheOutput) {
+TEST_P(Conv3d, GivesTheSameBitsInPlace) {
   for (const int64_t c_out : {3, 50, 96}) {
-    Conv conv(shape({2, 3, 4}, {5, c_out}, {3, 3, 3}), true, 2);
-    conv.args().residual = conv.residual().data();
-    const std::vector<float> y = conv.run(GetParam(), conv.args());
-    expect_close(conv, conv.args(), y);
-    Conv3dArgs in_place = conv.args();
-    in_place.residual = Conv::kItself;
-    EXPECT_TRUE(same_bits(conv.run(GetParam(), in_place), y));
+    const ConvCase conv = make(shape({2, 3, 4}, {5, c_out}, {3, 3, 3}), true, 2);
+    ConvExtras extras = kEverything;
+    const ConvResult apart = conv.run(GetParam(), extras);
+    for (const Alias alias : {Alias::kRaw, Alias::kActivated}) {
+      extras.residual_is = alias;
+      EXPECT_TRUE(same_bits(conv.run(GetParam(), extras), apart));
+    }
+  }
+}
+
+TEST_P(Conv3d, GivesTheSameRawBitsWithAndWithoutANorm) {
+  for (const Case& test : cases()) {
+    SCOPED_TRACE(test.name);
+    const ConvCase conv = make(test.shape, test.history, 3);
+    EXPECT_TRUE(zoetrope::same_bits(conv.run(GetParam(), {}).y,
+                                    conv.run(GetParam(), {.norm = true, .silu = true}).y));
   }
 }
 
 TEST_P(Conv3d, GivesTheSameBitsForAnyNumberOfThreads) {
   for (const Case& test : cases()) {
     SCOPED_TRACE(test.name);
-    Conv conv(test.shape, test.history, 3);
-    const std::vector<float> one = conv.run(GetParam(), conv.args(), 1);
-    for (const int threads : {2, 3, 5}) {
-      EXPECT_TRUE(same_bits(conv.run(GetParam(), conv.args(), threads), one)) << threads;
+    const ConvCase conv = make(test.shape, test.history, 3);
+    for (const ConvExtras& extras : {ConvExtras{}, everything_for(test.shape)}) {
+      const ConvResult one = conv.run(GetParam(), extras, 1);
+      for (const int threads : {2, 3, 5}) {
+        EXPECT_TRUE(same_bits(conv.run(GetParam(), extras, threads), one)) << threads;
+      }
     }
   }
 }
 
+// Frames [first, first + frames) of a conv, with what lies before them as history.
+ConvCase piece_of(const ConvCase& whole, int64_t first, int64_t frames) {
+  ConvCase piece = whole;
+  std::vector<float> all = whole.history;
+  all.insert(all.end(), whole.x.begin(), whole.x.end());
+  const int64_t kept = std::ssize(whole.history);
+  const auto begin = all.begin() + first * whole.plane();
+  piece.shape.frames = frames;
+  piece.history.assign(begin, begin + kept);
+  piece.x.assign(begin + kept, begin + kept + frames * whole.plane());
+  const int64_t pixels = piece.output_pixels();
+  const int64_t first_pixel = first * pixels / frames;
+  const auto slice = [&](std::vector<float>& values, int64_t channels) {
+    values = {values.begin() + first_pixel * channels,
+              values.begin() + (first_pixel + pixels) * channels};
+  };
+  slice(piece.residual, whole.shape.c_out);
+  slice(piece.shortcut, whole.shape.c_shortcut);
+  return piece;
+}
+
 TEST_P(Conv3d, GivesTheSameBitsForAnyCutInTime) {
-  const std::vector<Conv3dArgs> shapes = {shape({8, 5, 9}, {20, 50}, {3, 3, 3}),
-                                          shape({8, 3, 2}, {20, 50}, {3, 1, 1}),
-                                          down_in_time(shape({8, 3, 3}, {130, 7}, {3, 1, 1}))};
-  for (const Conv3dArgs& whole_shape : shapes) {
-    Conv conv(whole_shape, true, 4);
-    const std::vector<float> whole = conv.run(GetParam(), conv.args());
-    const int64_t kept = whole_shape.kernel_time - whole_shape.stride_time;
+  for (const Conv3dArgs& whole_shape :
+       {shape({8, 5, 9}, {20, 50}, {3, 3, 3}), shape({8, 3, 2}, {20, 50}, {3, 1, 1}),
+        down_in_time(shape({8, 3, 3}, {130, 7}, {3, 1, 1})),
+        interleaved(shape({8, 3, 3}, {20, 50}, {3, 1, 1})),
+        phases(shape({8, 3, 3}, {20, 50}, {3, 2, 2}))}) {
+    const ConvCase whole = make(whole_shape, true, 4);
+    const ConvExtras extras = everything_for(whole_shape);
+    const ConvResult expected = whole.run(GetParam(), extras);
     for (const int64_t step : {whole_shape.stride_time, int64_t{4}}) {
-      std::vector<float> pieces;
+      ConvResult pieces;
       for (int64_t frame = 0; frame < whole_shape.frames; frame += step) {
-        // The frames before this piece: of the history, then of x.
-        std::vector<float> before(conv.args().history, conv.args().history + kept * conv.plane());
-        before.insert(before.end(), conv.args().x, conv.args().x + frame * conv.plane());
-        Conv3dArgs piece = conv.args();
-        piece.frames = step;
-        piece.x = conv.args().x + frame * conv.plane();
-        piece.history = before.data() + frame * conv.plane();
-        const std::vector<float> y = conv.run(GetParam(), piece);
-        pieces.insert(pieces.end(), y.begin(), y.end());
+        const ConvResult piece = piece_of(whole, frame, step).run(GetParam(), extras);
+        pieces.y.insert(pieces.y.end(), piece.y.begin(), piece.y.end());
+        pieces.activated.insert(pieces.activated.end(), piece.activated.begin(),
+                                piece.activated.end());
       }
-      EXPECT_TRUE(same_bits(pieces, whole)) << step;
+      EXPECT_TRUE(same_bits(pieces, expected)) << step;
     }
   }
 }
 
 TEST_P(Conv3d, GivesTheSameBitsForAnyCutInSpace) {
   constexpr int64_t kRows = 14, kFirst = 5, kCut = 9, kWidth = 11, kOut = 50;
-  Conv conv(shape({1, kRows, kWidth}, {70, kOut}, {1, 3, 3}), true, 5);
-  const std::vector<float> whole = conv.run(GetParam(), conv.args());
-  Conv3dArgs cut = conv.args();
-  cut.x += kFirst * kWidth * cut.c_in;
-  cut.height = cut.out_height = kCut;
-  const std::vector<float> part = conv.run(GetParam(), cut);
+  const ConvCase whole = make(shape({1, kRows, kWidth}, {70, kOut}, {1, 3, 3}), true, 5);
+  const std::vector<float> expected = whole.run(GetParam(), {}).y;
+  ConvCase cut = whole;
+  cut.x.erase(cut.x.begin(), cut.x.begin() + kFirst * kWidth * 70);
+  cut.x.resize(kCut * kWidth * 70);
+  cut.shape.height = cut.shape.out_height = kCut;
+  const std::vector<float> part = cut.run(GetParam(), {}).y;
   // All rows but the cut's first and last, whose neighbours it lacks.
-  EXPECT_TRUE(same_bits(
+  EXPECT_TRUE(zoetrope::same_bits(
       std::span(part).subspan(kWidth * kOut, (kCut - 2) * kWidth * kOut),
-      std::span(whole).subspan((kFirst + 1) * kWidth * kOut, (kCut - 2) * kWidth * kOut)));
+      std::span(expected).subspan((kFirst + 1) * kWidth * kOut, (kCut - 2) * kWidth * kOut)));
 }
 
 TEST_P(Conv3d, SkipsZeroHistoryWithoutAnyDifference) {
-  Conv conv(shape({1, 5, 7}, {33, 50}, {3, 3, 3}, 2), false, 6);
-  const std::vector<float> skipped = conv.run(GetParam(), conv.args());
-  const std::vector<float> zeros(static_cast<size_t>(2 * conv.plane()));
-  Conv3dArgs all_taps = conv.args();
-  all_taps.first_tap = 0;
-  all_taps.history = zeros.data();
-  EXPECT_TRUE(same_bits(conv.run(GetParam(), all_taps), skipped));
+  const ConvCase skipping = make(shape({1, 5, 7}, {33, 50}, {3, 3, 3}, 2), false, 6);
+  ConvCase all_taps = skipping;
+  all_taps.shape.first_tap = 0;
+  all_taps.history.resize(static_cast<size_t>(2 * all_taps.plane()));
+  EXPECT_TRUE(same_bits(all_taps.run(GetParam(), {}), skipping.run(GetParam(), {})));
 }
 
 TEST_P(Conv3d, PropagatesNaN) {
-  Conv conv(shape({1, 3, 3}, {4, 5}, {1, 3, 3}), true, 7);
-  std::vector<float> x(conv.args().x, conv.args().x + conv.plane());
-  x[0] = std::nanf("");
-  conv.args().x = x.data();
-  const std::vector<float> y = conv.run(GetParam(), conv.args());
-  EXPECT_TRUE(std::isnan(y[0]));                               // pixel (0, 0)
-  EXPECT_TRUE(std::isnan(y[static_cast<size_t>(4 * 5 + 4)]));  // pixel (1, 1)
-  EXPECT_FALSE(std::isnan(y[static_cast<size_t>(2 * 5)]));     // pixel (0, 2)
+  ConvCase conv = make(shape({1, 3, 3}, {4, 5}, {1, 3, 3}), true, 7);
+  conv.x[0] = std::nanf("");
+  const ConvResult result = conv.run(GetParam(), {.norm = true, .silu = true});
+  for (const std::vector<float>& y : {result.y, result.activated}) {
+    EXPECT_TRUE(std::isnan(y[0]));                               // pixel (0, 0)
+    EXPECT_TRUE(std::isnan(y[static_cast<size_t>(4 * 5 + 4)]));  // pixel (1, 1)
+    EXPECT_FALSE(std::isnan(y[static_cast<size_t>(2 * 5)]));     // pixel (0, 2)
+  }
+}
+
+TEST_P(Conv3d, NormsZerosToZeros) {
+  ConvCase conv = make(shape({1, 2, 2}, {4, 20}, {1, 1, 1}), true, 8);
+  std::ranges::fill(conv.x, 0.0F);
+  conv.bias.clear();
+  EXPECT_THAT(conv.run(GetParam(), {.norm = true, .raw = false}).activated, testing::Each(0.0F));
 }
 
 TEST_P(Conv3d, StopsWhenCancelled) {
-  Conv conv(shape({1, 3, 3}, {4, 5}, {1, 3, 3}), true, 8);
-  ThreadPool pool(2);
-  Conv3dArgs args = conv.args();
-  std::vector<float> weight(static_cast<size_t>(GetParam().packed_bytes(5, 4, 9)) / 4);
-  std::vector<float> y(static_cast<size_t>(conv.output_size()));
-  args.weight = weight.data();
-  args.y = y.data();
+  const ConvCase conv = make(shape({1, 3, 3}, {4, 5}, {3, 3, 3}), true, 8);
   try {
-    GetParam().run(args, pool, {.cancelled = [] { return true; }});
+    conv.run(GetParam(), {}, 2, {.cancelled = [] { return true; }});
     FAIL() << "not cancelled";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kCancelled);
   }
 }
 
-TEST_P(Conv3d, RefusesToReadAMissingHistory) {
-  Conv conv(shape({1, 3, 3}, {4, 5}, {3, 3, 3}, 1), false, 9);
-  EXPECT_THROW(conv.run(GetParam(), conv.args()), Error);
+TEST_P(Conv3d, RefusesArgumentsThatContradictEachOther) {
+  const ConvCase no_history = make(shape({1, 3, 3}, {4, 5}, {3, 3, 3}, 1), false, 9);
+  EXPECT_THROW(no_history.run(GetParam(), {}), Error);
+  const ConvCase conv = make(shape({1, 3, 3}, {4, 5}, {1, 3, 3}), true, 9);
+  EXPECT_THROW(conv.run(GetParam(), {.raw = false}), Error);  // no output
+  const ConvCase doubled = make(phases(shape({1, 3, 3}, {4, 5}, {1, 2, 2})), true, 9);
+  EXPECT_THROW(doubled.run(GetParam(), {.shortcut = true}), Error);
+  ConvCase wrong_size = doubled;
+  wrong_size.shape.height = 2;
+  EXPECT_THROW(wrong_size.run(GetParam(), {}), Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryInstructionSet, Conv3d,
@@ -283,9 +417,14 @@ INSTANTIATE_TEST_SUITE_P(EveryInstructionSet, Conv3d,
 
 TEST(Conv3dKernels, AreListedBestFirst) {
   const auto rows = cpu::conv3d_kernels();
-  ASSERT_FALSE(rows.empty());
-  for (size_t i = 1; i < rows.size(); ++i) EXPECT_LT(rows[i - 1].target, rows[i].target);
-  EXPECT_THAT(rows[0].name, testing::StartsWith("conv3d_f32_"));
+  int64_t floats = 0;
+  EXPECT_TRUE(std::ranges::is_sorted(rows, {}, &Conv3dKernel::target));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const bool is_float = rows[i].operands == DType::kFloat32;
+    EXPECT_THAT(rows[i].name, testing::StartsWith(is_float ? "conv3d_f32_" : "conv3d_bf16_"));
+    floats += is_float ? 1 : 0;
+  }
+  EXPECT_GT(floats, 0);
   EXPECT_EQ(cpu::conv3d_kernels().data(), rows.data());
 }
 

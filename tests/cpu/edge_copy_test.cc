@@ -133,7 +133,7 @@ TEST(EdgeCopy, MovesAxesAndScalesChannels) {
   const std::vector<float> scale = random_floats(4, 3), offset = random_floats(4, 4);
   std::vector<float> from = x;
   for (const int threads : {1, 3}) {
-    GuardedFloats y(std::ssize(x));
+    GuardedArray y(DType::kFloat32, std::ssize(x));
     run({.shape = shape,
          .from = {from.data(), DType::kFloat32, strides_thwc(shape)},
          .to = {y.data(), DType::kFloat32, strides_cthw(shape)},
@@ -144,7 +144,7 @@ TEST(EdgeCopy, MovesAxesAndScalesChannels) {
     for (size_t c = 0; c < 4; ++c) {
       for (size_t pixel = 0; pixel < 30; ++pixel) {
         const float product = x[pixel * 4 + c] * scale[c];
-        ASSERT_EQ(y.values()[c * 30 + pixel], product + offset[c]);
+        ASSERT_EQ(y.floats()[c * 30 + pixel], product + offset[c]);
       }
     }
   }

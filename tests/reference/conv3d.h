@@ -9,38 +9,82 @@
 
 namespace zoetrope::reference {
 
+// What Conv3dArgs points to, as plain float32; weights are (filters, c_in, kernel_time,
+// kernel_height, kernel_width) and (c_out, c_shortcut). Null: none.
+struct ConvOperands {
+  const float* x = nullptr;
+  const float* history = nullptr;
+  const float* weight = nullptr;
+  const float* bias = nullptr;
+  const float* shortcut = nullptr;
+  const float* shortcut_weight = nullptr;
+  const float* residual = nullptr;
+};
+
 struct ConvValue {
   double value = 0;
   double magnitude = 0;  // the same sum over absolute values
 };
 
-// One output element; `weight` is plain (c_out, c_in, kernel_time, kernel_height, kernel_width).
-inline ConvValue conv3d(const cpu::Conv3dArgs& a, const float* weight, int64_t frame, int64_t row,
-                        int64_t column, int64_t channel) {
+struct ConvOutput {
+  int64_t frame = 0;
+  int64_t row = 0;
+  int64_t column = 0;
+  int64_t channel = 0;
+};
+
+// Filter, bias, frame of the conv before its store map, and top left corner of the window.
+struct ConvWindow {
+  int64_t filter = 0;
+  int64_t bias = 0;
+  int64_t frame = 0;
+  int64_t top = 0;
+  int64_t left = 0;
+};
+
+inline ConvWindow conv3d_window(const cpu::Conv3dArgs& a, const ConvOutput& out) {
+  const int64_t top = out.row * a.stride_space - a.pad_before;
+  const int64_t left = out.column * a.stride_space - a.pad_before;
+  if (a.store == cpu::Conv3dStore::kFrameInterleave) {
+    const int64_t filter = out.frame % 2 * a.c_out + out.channel;
+    return {filter, filter, out.frame / 2, top, left};
+  }
+  if (a.store == cpu::Conv3dStore::kUpsamplePhases) {
+    const int64_t p = out.row % 2, q = out.column % 2;
+    return {(2 * p + q) * a.c_out + out.channel, out.channel, out.frame,
+            out.row / 2 - (a.pad_before - p), out.column / 2 - (a.pad_before - q)};
+  }
+  return {out.channel, out.channel, out.frame, top, left};
+}
+
+// One element of the output, before any norm. Pointers of `a` are not used.
+inline ConvValue conv3d(const cpu::Conv3dArgs& a, const ConvOperands& operands,
+                        const ConvOutput& out) {
   ConvValue sum;
   const auto add = [&](double term) { sum = {sum.value + term, sum.magnitude + std::abs(term)}; };
+  const ConvWindow window = conv3d_window(a, out);
   const int64_t history_frames = a.kernel_time - a.stride_time;
-  for (int64_t kt = a.first_tap; kt < a.kernel_time; ++kt) {
-    const int64_t t = frame * a.stride_time + kt - history_frames;
-    const float* source = t < 0 ? a.history : a.x;
+  const int64_t taps = a.kernel_time * a.kernel_height * a.kernel_width;
+  for (int64_t tap = a.first_tap * a.kernel_height * a.kernel_width; tap < taps; ++tap) {
+    const int64_t kt = tap / a.kernel_width / a.kernel_height;
+    const int64_t t = window.frame * a.stride_time + kt - history_frames;
+    const int64_t y = window.top + tap / a.kernel_width % a.kernel_height;
+    const int64_t x = window.left + tap % a.kernel_width;
+    if (y < 0 || y >= a.height || x < 0 || x >= a.width) continue;
+    const float* source = t < 0 ? operands.history : operands.x;
     const int64_t source_frame = t < 0 ? t + history_frames : t;
-    for (int64_t kh = 0; kh < a.kernel_height; ++kh) {
-      const int64_t y = row * a.stride_space + kh - a.pad_before;
-      for (int64_t kw = 0; kw < a.kernel_width; ++kw) {
-        const int64_t x = column * a.stride_space + kw - a.pad_before;
-        if (y < 0 || y >= a.height || x < 0 || x >= a.width) continue;
-        const float* pixel = source + ((source_frame * a.height + y) * a.width + x) * a.c_in;
-        for (int64_t c = 0; c < a.c_in; ++c) {
-          const int64_t tap = (kt * a.kernel_height + kh) * a.kernel_width + kw;
-          const int64_t taps = a.kernel_time * a.kernel_height * a.kernel_width;
-          add(double{pixel[c]} * double{weight[(channel * a.c_in + c) * taps + tap]});
-        }
-      }
-    }
+    const float* pixel = source + ((source_frame * a.height + y) * a.width + x) * a.c_in;
+    const float* weight = operands.weight + window.filter * a.c_in * taps + tap;
+    for (int64_t c = 0; c < a.c_in; ++c) add(double{pixel[c]} * double{weight[c * taps]});
   }
-  if (a.bias) add(a.bias[channel]);
-  const int64_t pixel = (frame * a.out_height + row) * a.out_width + column;
-  if (a.residual) add(a.residual[pixel * a.c_out + channel]);
+  if (operands.bias) add(operands.bias[window.bias]);
+  const int64_t pixel = (out.frame * a.out_height + out.row) * a.out_width + out.column;
+  if (operands.shortcut) {
+    const float* from = operands.shortcut + pixel * a.c_shortcut;
+    const float* weight = operands.shortcut_weight + out.channel * a.c_shortcut;
+    for (int64_t c = 0; c < a.c_shortcut; ++c) add(double{from[c]} * double{weight[c]});
+  }
+  if (operands.residual) add(operands.residual[pixel * a.c_out + out.channel]);
   return sum;
 }
 

@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax over all keys of a frame, one block of keys after the other: a query keeps the largest
-// score so far, the sum of its weights and its weighted sum of values (in y), and rescales the two
+// score so far, the sum of its weights and its weighted sum of values, and rescales the two
 // sums whenever a block raises the largest score. No array grows with positions squared.
 //
 // A work item is a block of queries. It walks the keys in blocks of kKeys, whose keys and values
 // stay in the second-level cache for all its tiles of queries.
 //
-// Workspace, for one frame at a time:
-//   keys:   panels of kTileVectors vectors of keys (the last may have fewer), (channel, key)
-//   values: panels of kTileVectors vectors of channels (the last may have fewer),
-//           (position, channel)
-// both with zeros up to the next whole vector.
+// Workspace, for one frame at a time, in float32:
+//   keys:    panels of kTileVectors vectors of keys (the last may have fewer), (channel, key)
+//   values:  panels of kTileVectors vectors of channels (the last may have fewer),
+//            (position, channel)
+// both with zeros up to the next whole vector; and for bfloat16, whose products are exact in
+// float32,
+//   queries: (position, channel)
+//   sums:    (position, channel), of y before it is rounded
 #include "cpu/kernels/attention.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "base/checked_math.h"
+#include "base/dtype.h"
 #include "cpu/kernels/rows.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -37,11 +42,16 @@ namespace zoetrope::cpu {
 constexpr int64_t kKeys = 192;    // of a block: a multiple of every panel's width
 constexpr int64_t kQueries = 48;  // of a work item, at most: a multiple of every kTileRows
 
+// T: of the operands; uint16_t holds bfloat16.
+template <class T>
 struct AttentionFrame {
-  const float* qkv;
-  const float* keys;    // packed
-  const float* values;  // packed
-  float* y;
+  static constexpr bool kConverts = !std::is_same_v<T, float>;
+  const T* qkv;
+  T* y;
+  float* keys;     // packed
+  float* values;   // packed
+  float* queries;  // only if kConverts
+  float* sums;     // y itself unless kConverts
   int64_t positions;
   int64_t channels;
 };
@@ -69,24 +79,40 @@ HWY_INLINE void with_panel_vectors(int64_t first, int64_t count, const Product& 
   }
 }
 
-void pack_keys(const float* qkv, int64_t positions, int64_t channels, int64_t first,
-               float* packed) {
+inline float to_float(float value) { return value; }
+inline float to_float(uint16_t bits) { return bfloat16_to_float(bits); }
+
+// Packs the panel of keys that begins with `first`; converts its queries.
+template <class T>
+void pack_keys(const AttentionFrame<T>& frame, int64_t first) {
+  const int64_t positions = frame.positions;
+  const int64_t channels = frame.channels;
   const int64_t width = std::min(panel_width(), round_up(positions - first, vector_lanes()));
-  float* panel = packed + first * channels;
+  float* panel = frame.keys + first * channels;
   for (int64_t key = 0; key < width; ++key) {
-    const float* from = qkv + (first + key) * 3 * channels + channels;
+    const T* from = frame.qkv + (first + key) * 3 * channels + channels;
     const bool exists = first + key < positions;
-    for (int64_t c = 0; c < channels; ++c) panel[c * width + key] = exists ? from[c] : 0.0F;
+    for (int64_t c = 0; c < channels; ++c) {
+      panel[c * width + key] = exists ? to_float(from[c]) : 0.0F;
+    }
+  }
+  if constexpr (AttentionFrame<T>::kConverts) {
+    for (int64_t query = first; query < std::min(first + width, positions); ++query) {
+      const T* from = frame.qkv + query * 3 * channels;
+      float* to = frame.queries + query * channels;
+      for (int64_t c = 0; c < channels; ++c) to[c] = to_float(from[c]);
+    }
   }
 }
 
-void pack_values(const float* qkv, int64_t positions, int64_t channels, int64_t first,
-                 float* packed) {
+template <class T>
+void pack_values(const AttentionFrame<T>& frame, int64_t first) {
+  const int64_t channels = frame.channels;
   const int64_t width = std::min(panel_width(), round_up(channels - first, vector_lanes()));
-  float* panel = packed + first * positions;
-  for (int64_t position = 0; position < positions; ++position) {
-    const float* from = qkv + position * 3 * channels + 2 * channels + first;
-    for (int64_t c = 0; c < width; ++c) *panel++ = first + c < channels ? from[c] : 0.0F;
+  float* panel = frame.values + first * frame.positions;
+  for (int64_t position = 0; position < frame.positions; ++position) {
+    const T* from = frame.qkv + position * 3 * channels + 2 * channels + first;
+    for (int64_t c = 0; c < width; ++c) *panel++ = first + c < channels ? to_float(from[c]) : 0.0F;
   }
 }
 
@@ -100,11 +126,11 @@ struct StoreScores {
   }
 };
 
-// y[i][vector j] = y * rescale[i] + sums; where `begin`, y = sums.
-struct AddToY {
-  float* y;
-  int64_t channels;  // of a row of y
-  int64_t columns;   // from y on that exist
+// total[i][vector j] = total * rescale[i] + sums; where `begin`, total = sums.
+struct AddToTotal {
+  float* total;
+  int64_t channels;  // of a row of total
+  int64_t columns;   // from total on that exist
   int64_t rows;      // that exist
   const float* rescale;
   bool begin;
@@ -113,7 +139,7 @@ struct AddToY {
     const FloatTag d;
     const int64_t lanes = vector_lanes();
     const int64_t count = std::min(lanes, columns - j * lanes);
-    float* to = y + i * channels + j * lanes;
+    float* to = total + i * channels + j * lanes;
     if (count == lanes) {
       if (!begin) sums = hn::MulAdd(hn::LoadU(d, to), hn::Set(d, rescale[i]), sums);
       hn::StoreU(sums, d, to);
@@ -124,9 +150,10 @@ struct AddToY {
   }
 };
 
+template <class T>
 class QueryBlock {
  public:
-  QueryBlock(const AttentionFrame& frame, int64_t first, int64_t queries)
+  QueryBlock(const AttentionFrame<T>& frame, int64_t first, int64_t queries)
       : frame_(frame), first_(first), queries_(queries) {
     std::fill_n(largest_, kQueries, -std::numeric_limits<float>::infinity());
     std::fill_n(total_, kQueries, 0.0F);
@@ -150,7 +177,11 @@ class QueryBlock {
     const float* rows[kTileRows];
     for (int64_t i = 0; i < kTileRows; ++i) {
       const int64_t position = first_ + std::min(query + i, queries_ - 1);
-      rows[i] = frame_.qkv + position * 3 * frame_.channels;
+      if constexpr (AttentionFrame<T>::kConverts) {
+        rows[i] = frame_.queries + position * frame_.channels;
+      } else {
+        rows[i] = frame_.qkv + position * 3 * frame_.channels;
+      }
     }
     const float scale = 1.0F / std::sqrt(static_cast<float>(frame_.channels));
     for (int64_t column = 0; column < keys; column += panel_width()) {
@@ -184,7 +215,7 @@ class QueryBlock {
     total_[query] = total_[query] * rescale_[query] + hn::GetLane(hn::SumOfLanes(d, sum));
   }
 
-  // y = y * rescale + weights v for one tile of queries.
+  // sums = sums * rescale + weights v for one tile of queries.
   void add_values(int64_t query, int64_t first_key, int64_t keys) {
     const float* rows[kTileRows];
     for (int64_t i = 0; i < kTileRows; ++i) rows[i] = scores_ + i * kKeys;
@@ -192,12 +223,12 @@ class QueryBlock {
     for (int64_t column = 0; column < channels; column += panel_width()) {
       const int64_t width = std::min(panel_width(), round_up(channels - column, vector_lanes()));
       const float* panel = frame_.values + column * frame_.positions + first_key * width;
-      const AddToY finish = {.y = frame_.y + (first_ + query) * channels + column,
-                             .channels = channels,
-                             .columns = channels - column,
-                             .rows = queries_ - query,
-                             .rescale = rescale_ + query,
-                             .begin = first_key == 0};
+      const AddToTotal finish = {.total = frame_.sums + (first_ + query) * channels + column,
+                                 .channels = channels,
+                                 .columns = channels - column,
+                                 .rows = queries_ - query,
+                                 .rescale = rescale_ + query,
+                                 .begin = first_key == 0};
       with_panel_vectors(column, channels, [&]<int vectors>() HWY_ATTR {
         multiply<vectors>(rows, 1, keys, panel, finish);
       });
@@ -205,14 +236,15 @@ class QueryBlock {
   }
 
   void divide(int64_t query) {
-    float* y = frame_.y + (first_ + query) * frame_.channels;
+    const float* sums = frame_.sums + (first_ + query) * frame_.channels;
+    T* y = frame_.y + (first_ + query) * frame_.channels;
     const FloatVector total = hn::Set(FloatTag(), total_[query]);
     elementwise::for_each_vector(frame_.channels,
                                  [&](const auto& load, const auto& store)
-                                     HWY_ATTR { store(hn::Div(load(y), total), y); });
+                                     HWY_ATTR { store(hn::Div(load(sums), total), y); });
   }
 
-  const AttentionFrame& frame_;
+  const AttentionFrame<T>& frame_;
   const int64_t first_;
   const int64_t queries_;
   float largest_[kQueries];
@@ -221,16 +253,16 @@ class QueryBlock {
   alignas(64) float scores_[kTileRows * kKeys];
 };
 
-void run_frame(const AttentionFrame& frame, float* keys, float* values, ThreadPool& pool,
-               const LoopControl& control) {
+template <class T>
+void run_frame(const AttentionFrame<T>& frame, ThreadPool& pool, const LoopControl& control) {
   const int64_t width = panel_width();
   const int64_t key_panels = (frame.positions + width - 1) / width;
   const int64_t value_panels = (frame.channels + width - 1) / width;
   const auto pack = [&](int64_t item) {
     if (item < key_panels) {
-      pack_keys(frame.qkv, frame.positions, frame.channels, item * width, keys);
+      pack_keys(frame, item * width);
     } else {
-      pack_values(frame.qkv, frame.positions, frame.channels, (item - key_panels) * width, values);
+      pack_values(frame, (item - key_panels) * width);
     }
   };
   pool.run(key_panels + value_panels, pack, control);
@@ -239,43 +271,64 @@ void run_frame(const AttentionFrame& frame, float* keys, float* values, ThreadPo
   const int64_t queries = std::min(round_up(share, kTileRows), kQueries);
   const auto attend = [&](int64_t item) {
     const int64_t first = item * queries;
-    QueryBlock(frame, first, std::min(queries, frame.positions - first)).run();
+    QueryBlock<T>(frame, first, std::min(queries, frame.positions - first)).run();
   };
   pool.run((frame.positions + queries - 1) / queries, attend, control);
 }
 
+template <class T>
 int64_t workspace_per_position(int64_t channels) {
-  return channels + round_up(channels, vector_lanes());
+  return channels * (AttentionFrame<T>::kConverts ? 3 : 1) + round_up(channels, vector_lanes());
 }
 
 int64_t workspace_fixed(int64_t channels) { return channels * vector_lanes(); }
 
+template <class T>
 void run(const AttentionArgs& args, ThreadPool& pool, const LoopControl& control) {
   static_assert(kQueries % kTileRows == 0);
+  const int64_t size = args.positions * args.channels;
   float* keys = args.workspace;
   float* values = keys + round_up(args.positions, vector_lanes()) * args.channels;
+  float* queries = values + round_up(args.channels, vector_lanes()) * args.positions;
   for (int64_t i = 0; i < args.frames; ++i) {
-    const int64_t size = args.positions * args.channels;
-    const AttentionFrame frame = {.qkv = args.qkv + i * 3 * size,
-                                  .keys = keys,
-                                  .values = values,
-                                  .y = args.y + i * size,
-                                  .positions = args.positions,
-                                  .channels = args.channels};
-    run_frame(frame, keys, values, pool, control);
+    T* y = static_cast<T*>(args.y) + i * size;
+    AttentionFrame<T> frame = {.qkv = static_cast<const T*>(args.qkv) + i * 3 * size,
+                               .y = y,
+                               .keys = keys,
+                               .values = values,
+                               .queries = nullptr,
+                               .sums = nullptr,
+                               .positions = args.positions,
+                               .channels = args.channels};
+    if constexpr (AttentionFrame<T>::kConverts) {
+      frame.queries = queries;
+      frame.sums = queries + size;
+    } else {
+      frame.sums = y;
+    }
+    run_frame(frame, pool, control);
   }
 }
 
-constexpr auto kName = row_name("attention_f32_", HWY_STR(HWY_NAMESPACE));
+template <class T>
+constexpr AttentionKernel row(const char* name, DType operands) {
+  return {.name = name,
+          .target = HWY_TARGET,
+          .operands = operands,
+          .workspace_per_position = workspace_per_position<T>,
+          .workspace_fixed = workspace_fixed,
+          .run = run<T>};
+}
+
+constexpr auto kFloat32Name = row_name("attention_f32_", HWY_STR(HWY_NAMESPACE));
+constexpr auto kBFloat16Name = row_name("attention_bf16_", HWY_STR(HWY_NAMESPACE));
 
 }  // namespace attention
 
-constexpr AttentionKernel kAttentionRow = {
-    .name = attention::kName.data(),
-    .target = HWY_TARGET,
-    .workspace_per_position = attention::workspace_per_position,
-    .workspace_fixed = attention::workspace_fixed,
-    .run = attention::run};
+constexpr AttentionKernel kAttentionFloat32 =
+    attention::row<float>(attention::kFloat32Name.data(), DType::kFloat32);
+constexpr AttentionKernel kAttentionBFloat16 =
+    attention::row<uint16_t>(attention::kBFloat16Name.data(), DType::kBFloat16);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace zoetrope::cpu
@@ -287,7 +340,8 @@ namespace zoetrope::cpu {
 std::span<const AttentionKernel> attention_kernels() {
   static const std::vector<AttentionKernel> rows = supported_rows<AttentionKernel>(
       std::to_array<const AttentionKernel*>(
-          {HWY_CHOOSE_TARGET_LIST(kAttentionRow), HWY_CHOOSE_FALLBACK(kAttentionRow)}),
+          {HWY_CHOOSE_TARGET_LIST(kAttentionFloat32), HWY_CHOOSE_FALLBACK(kAttentionFloat32),
+           HWY_CHOOSE_TARGET_LIST(kAttentionBFloat16), HWY_CHOOSE_FALLBACK(kAttentionBFloat16)}),
       hwy::SupportedTargets());
   return rows;
 }

@@ -1,148 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0
 // Implicit GEMM: M = output pixels of all frames, N = output channels, K = taps x input channels.
 //
-// A work item is a block of consecutive pixels times one panel of output channels. It walks K in
-// chunks whose weights (about 18 KB at 96 channels) stay in the first-level cache while all tiles
-// of the block use them; the block's sums wait in `totals` meanwhile. Chunks depend on the conv's
-// channels and taps alone, and each is summed from zero, then added: so a pixel's bits depend on
-// neither its block nor its tile, and rounding grows with the chunk and the number of chunks, not
-// with K.
+// A work item is a block of consecutive pixels times one panel of output channels, or all of them
+// if a norm follows. For each panel it walks K in chunks whose weights (about 18 KB at 96 channels)
+// stay in the first-level cache while all tiles of the block use them; the block's sums wait in
+// `sums` meanwhile. Chunks depend on the conv's channels and taps alone, and each is summed from
+// zero, then added: so a pixel's bits depend on neither its block nor its tile, and rounding grows
+// with the chunk and the number of chunks, not with K.
 //
-// Packed weights: panels of kTileVectors vectors (the last may have fewer), each
-// (tap, c_in, vectors * lanes), zero beyond c_out.
+// Packed weights: for each part (see Conv3dBlocks) panels of kTileVectors vectors (the last may
+// have fewer), each (tap, c_in / group, vectors * lanes, group), zero beyond c_out and c_in.
+// `group` is what one instruction multiplies: 1 float32, or 2 bfloat16.
 #include "cpu/kernels/conv3d.h"
 
 #include <algorithm>
-#include <string>
+#include <mutex>
+#include <utility>
 
 #include "base/checked_math.h"
+#include "base/dtype.h"
 #include "base/fail.h"
+#include "cpu/kernels/conv3d_blocks.h"
+#include "cpu/kernels/multiply_bf16.h"
 #include "cpu/kernels/rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/kernels/conv3d.cc"
 #include "hwy/foreach_target.h"
 // After foreach_target.h.
+#include "cpu/kernels/conv3d_epilogue_inl.h"
 #include "cpu/kernels/multiply_inl.h"
+#include "hwy/aligned_allocator.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 #ifndef ZOETROPE_CPU_KERNELS_CONV3D_ONCE
 #define ZOETROPE_CPU_KERNELS_CONV3D_ONCE
+
+// What surrounds the products of bfloat16 is compiled for one instruction set: AVX3, or a better
+// one if the compiler's baseline has it.
+#if HWY_ARCH_X86 && HWY_STATIC_TARGET < HWY_AVX3
+#define ZOETROPE_CONV3D_BF16_TARGET HWY_STATIC_TARGET
+#elif HWY_ARCH_X86
+#define ZOETROPE_CONV3D_BF16_TARGET HWY_AVX3
+#else
+#define ZOETROPE_CONV3D_BF16_TARGET 0
+#endif
+
 namespace zoetrope::cpu {
 
-// Input channels times taps of a chunk, at most.
-constexpr int64_t kChunkDepth = 128;
-// Pixels of a work item, at most: a multiple of every kTileRows. With fewer, a chunk's weights are
-// fetched from the third-level cache too often where a panel's do not fit the second (384 channels:
-// 120 pixels run 10 % slower, 96 channels alike).
-constexpr int64_t kBlockPixels = 240;
-constexpr int64_t kLineFloats = 16;  // of a cache line
+// Of an operand's stored type; uint16_t holds bfloat16.
+template <class T>
+struct Conv3dOperands;
+template <>
+struct Conv3dOperands<float> {
+  static constexpr DType kType = DType::kFloat32;
+  static constexpr int64_t kGroup = 1;
+  static constexpr int64_t kChunkDepth = 128;
+  static float pack(float value) { return value; }
+};
+template <>
+struct Conv3dOperands<uint16_t> {
+  static constexpr DType kType = DType::kBFloat16;
+  static constexpr int64_t kGroup = 2;
+  static constexpr int64_t kChunkDepth = 288;  // three taps of 96 channels: 27 KB of weights
+  static uint16_t pack(float value) { return float_to_bfloat16(value); }
+};
+
+constexpr int64_t kLineBytes = 64;  // of a cache
 
 // Read in place of pixels outside the image.
-alignas(64) constexpr float kZeros[kChunkDepth] = {};
+template <class T>
+alignas(kLineBytes) constexpr T kZeros[Conv3dOperands<T>::kChunkDepth] = {};
 
-// What a conv's blocks share.
-struct Conv3dBlocks {
-  int64_t pixels = 0;          // of all output frames
-  int64_t block_pixels = 0;    // of one work item
-  int64_t panels = 0;          // of output channels
-  int64_t chunk_taps = 1;      // consecutive taps of one input frame in a chunk
-  int64_t chunk_channels = 1;  // of each tap; less than c_in only if chunk_taps is 1
-};
+// Room for the sums of as many items as run at a time.
+class SumBuffers {
+ public:
+  SumBuffers(int64_t floats, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      free_.push_back(hwy::AllocateAligned<float>(static_cast<size_t>(floats)));
+      if (free_.back() == nullptr) {
+        fail(ErrorCode::kOutOfMemory, "conv3d: no memory for {} floats of sums; use fewer threads",
+             floats);
+      }
+    }
+  }
 
-// Where the tap 0 of a block's output pixels reads.
-struct Conv3dOrigins {
-  int64_t offset[kBlockPixels];  // from x or, in negative frames, from the history's end, in floats
-  int64_t frame[kBlockPixels];   // of x; negative: history
-  int64_t row[kBlockPixels];     // may lie outside the image, as may column
-  int64_t column[kBlockPixels];
-  bool inside[kBlockPixels];  // all taps read pixels of the image
-};
+  hwy::AlignedFreeUniquePtr<float[]> take() {
+    const std::lock_guard lock(mutex_);
+    hwy::AlignedFreeUniquePtr<float[]> buffer = std::move(free_.back());
+    free_.pop_back();
+    return buffer;
+  }
 
-// A tap of a chunk, relative to an origin.
-struct Conv3dTap {
-  int64_t down;
-  int64_t right;
-  int64_t step;  // in floats
-};
+  void give_back(hwy::AlignedFreeUniquePtr<float[]> buffer) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(buffer));
+  }
 
-// One chunk of K.
-struct Conv3dChunk {
-  int64_t time = 0;       // tap in time
-  int64_t first_tap = 0;  // in (kernel_height, kernel_width)
-  int64_t taps = 0;
-  int64_t first_channel = 0;
-  int64_t channels = 0;
+ private:
+  std::mutex mutex_;
+  std::vector<hwy::AlignedFreeUniquePtr<float[]>> free_;
 };
 
 inline int64_t divide_up(int64_t value, int64_t divisor) { return (value + divisor - 1) / divisor; }
 
-// Splits `count` into the fewest equal parts of at most `limit`, and returns a part's size.
-inline int64_t even_part(int64_t count, int64_t limit) {
-  return divide_up(count, divide_up(count, std::max<int64_t>(limit, 1)));
-}
-
-inline Conv3dBlocks plan_blocks(const Conv3dArgs& args, int64_t panel_channels, int64_t tile_rows,
-                                int threads) {
-  Conv3dBlocks blocks;
-  blocks.pixels = args.frames / args.stride_time * args.out_height * args.out_width;
-  blocks.panels = divide_up(args.c_out, panel_channels);
-  blocks.chunk_channels = even_part(args.c_in, kChunkDepth);
-  blocks.chunk_taps = even_part(args.kernel_height * args.kernel_width, kChunkDepth / args.c_in);
-  // Small convs are cut finer, so that all threads finish together.
-  const int64_t wanted_items = 4 * int64_t{threads};
-  const int64_t share = divide_up(blocks.pixels * blocks.panels, wanted_items);
-  const int64_t limit = std::clamp(round_up(share, tile_rows), tile_rows, kBlockPixels);
-  blocks.block_pixels = round_up(even_part(std::max<int64_t>(blocks.pixels, 1), limit), tile_rows);
-  return blocks;
-}
-
-// Fills origins [0, count) for the output pixels from `first` on; those from `pixels` on read
-// zeros.
-inline void locate(const Conv3dArgs& args, int64_t first, int64_t pixels, int64_t count,
-                   Conv3dOrigins& origins) {
-  const int64_t last_row = args.height - args.kernel_height;
-  const int64_t last_column = args.width - args.kernel_width;
-  int64_t out_column = first % args.out_width;
-  int64_t line = first / args.out_width;  // of all frames
-  int64_t row = line % args.out_height * args.stride_space - args.pad_before;
-  int64_t frame = line / args.out_height * args.stride_time - args.kernel_time + args.stride_time;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t column = out_column * args.stride_space - args.pad_before;
-    origins.frame[i] = frame;
-    origins.row[i] = first + i < pixels ? row : -args.kernel_height;
-    origins.column[i] = column;
-    origins.offset[i] = ((frame * args.height + row) * args.width + column) * args.c_in;
-    origins.inside[i] =
-        origins.row[i] >= 0 && row <= last_row && column >= 0 && column <= last_column;
-    if (++out_column < args.out_width) continue;
-    out_column = 0;
-    row += args.stride_space;
-    if (++line % args.out_height != 0) continue;
-    row = -args.pad_before;
-    frame += args.stride_time;
-  }
-}
-
-inline void locate_taps(const Conv3dArgs& args, const Conv3dChunk& chunk, Conv3dTap* taps) {
-  for (int64_t tap = 0; tap < chunk.taps; ++tap) {
-    const int64_t down = (chunk.first_tap + tap) / args.kernel_width;
-    const int64_t right = (chunk.first_tap + tap) % args.kernel_width;
-    const int64_t line = (chunk.time * args.height + down) * args.width + right;
-    taps[tap] = {down, right, line * args.c_in + chunk.first_channel};
-  }
-}
-
-inline void prefetch_to_second_level(const float* address) { __builtin_prefetch(address, 0, 2); }
-
-inline void check(const Conv3dArgs& args) {
-  ZOETROPE_CHECK(args.frames % args.stride_time == 0, std::to_string(args.frames));
-  ZOETROPE_CHECK(0 <= args.first_tap && args.first_tap < args.kernel_time,
-                 std::to_string(args.first_tap));
-  ZOETROPE_CHECK(args.history != nullptr || args.first_tap >= args.kernel_time - args.stride_time,
-                 "taps from " + std::to_string(args.first_tap) + " on read a missing history");
-}
+inline void prefetch_to_second_level(const void* address) { __builtin_prefetch(address, 0, 2); }
 
 }  // namespace zoetrope::cpu
 #endif
@@ -165,50 +128,66 @@ struct AddTo {
   }
 };
 
+// totals (kTileRows, vectors * lanes) += rows x panel
 template <int vectors>
+void multiply_add(const float* const* rows, const Conv3dChunk& chunk, const float* panel,
+                  float* totals) {
+  multiply<vectors>(rows, chunk.taps, chunk.channels, panel, AddTo<vectors>{totals});
+}
+
+#if HWY_TARGET == ZOETROPE_CONV3D_BF16_TARGET
+template <int vectors>
+void multiply_add(const uint16_t* const* rows, const Conv3dChunk& chunk, const uint16_t* panel,
+                  float* totals) {
+  static_assert(kTileRows == kBf16TileRows && kMaxLanes == kBf16Lanes);
+  multiply_bf16(rows, chunk.taps, chunk.channels, panel, vectors, totals);
+}
+#endif
+
+// Sums of one item and panel.
+template <class T, int vectors>
 class Block {
  public:
-  Block(const Conv3dArgs& args, const Conv3dBlocks& blocks, int64_t first_pixel, int64_t panel)
+  static constexpr int64_t kGroup = Conv3dOperands<T>::kGroup;
+
+  // totals: (tiles * kTileRows, vectors * lanes)
+  Block(const Conv3dArgs& args, const Conv3dBlocks& blocks, const Conv3dOrigins& origins,
+        const Conv3dItem& item, float* totals)
       : args_(args),
         blocks_(blocks),
-        first_pixel_(first_pixel),
-        pixels_(std::min(blocks.block_pixels, blocks.pixels - first_pixel)),
-        tiles_(divide_up(pixels_, kTileRows)),
-        first_channel_(panel * kTileVectors * vector_lanes()),
-        channels_(std::min(stride_, args.c_out - first_channel_)) {
-    const int64_t taps = args.kernel_time * args.kernel_height * args.kernel_width;
-    weight_ = args.weight + first_channel_ * taps * args.c_in;
-    weight_end_ = weight_ + taps * args.c_in * stride_;
+        origins_(origins),
+        item_(item),
+        tiles_(divide_up(item.pixels, kTileRows)),
+        totals_(totals) {
     if (args.history == nullptr) return;
+    const int64_t frames = args.kernel_time - args.stride_time;
     history_end_ =
-        args.history + (args.kernel_time - args.stride_time) * args.height * args.width * args.c_in;
+        static_cast<const T*>(args.history) + frames * args.height * args.width * args.c_in;
   }
 
-  void run() {
-    locate(args_, first_pixel_, blocks_.pixels, tiles_ * kTileRows, origins_);
-    start();
-    const int64_t taps = args_.kernel_height * args_.kernel_width;
-    for (int64_t time = args_.first_tap; time < args_.kernel_time; ++time) {
-      for (int64_t tap = 0; tap < taps; tap += blocks_.chunk_taps) {
-        for (int64_t channel = 0; channel < args_.c_in; channel += blocks_.chunk_channels) {
-          add_chunk({.time = time,
-                     .first_tap = tap,
-                     .taps = std::min(blocks_.chunk_taps, taps - tap),
-                     .first_channel = channel,
-                     .channels = std::min(blocks_.chunk_channels, args_.c_in - channel)});
-        }
-      }
-    }
-    finish();
+  void run(int64_t panel) {
+    const int64_t first_channel = panel * kTileVectors * vector_lanes();
+    start(first_channel);
+    add_taps(first_channel);
+    if (args_.shortcut != nullptr) add_shortcut(first_channel);
   }
 
  private:
+  // Weights of a chunk, and where those that follow them end.
+  struct Weights {
+    const T* first;
+    const T* end;
+  };
+
   // Totals begin with the bias. They are never -0 (x + 0 is not), so adding a chunk of zeros (zero
   // pixels, finite weights) and leaving it out is the same.
-  void start() {
+  void start(int64_t first_channel) {
+    const bool own_biases = args_.store == Conv3dStore::kFrameInterleave;
+    const int64_t first_bias = first_channel + (own_biases ? item_.part * args_.c_out : 0);
+    const int64_t channels = std::min(stride_, args_.c_out - first_channel);
     alignas(64) float bias[vectors * kMaxLanes] = {};
-    for (int64_t c = 0; c < channels_; ++c) {
-      bias[c] = (args_.bias == nullptr ? 0.0F : args_.bias[first_channel_ + c]) + 0.0F;
+    for (int64_t c = 0; c < channels; ++c) {
+      bias[c] = (args_.bias == nullptr ? 0.0F : args_.bias[first_bias + c]) + 0.0F;
     }
     const FloatTag d;
     for (int64_t i = 0; i < tiles_ * kTileRows; ++i) {
@@ -218,28 +197,70 @@ class Block {
     }
   }
 
-  void add_chunk(const Conv3dChunk& chunk) {
-    const int64_t tap = chunk.time * args_.kernel_height * args_.kernel_width + chunk.first_tap;
-    const float* weight = weight_ + (tap * args_.c_in + chunk.first_channel) * stride_;
-    Conv3dTap taps[kChunkDepth];
-    locate_taps(args_, chunk, taps);
-    const float* next_weight = weight + chunk.taps * chunk.channels * stride_;
-    const int64_t ahead = std::min<int64_t>(next_weight - weight, weight_end_ - next_weight);
-    const int64_t share = round_up(divide_up(ahead, tiles_), kLineFloats);
-    const float* rows[2][kChunkDepth * kTileRows];  // of this tile and the next
-    bool inside = tile_rows(chunk, taps, 0, rows[0]);
+  void add_taps(int64_t first_channel) {
+    const int64_t taps = args_.kernel_height * args_.kernel_width;
+    const int64_t depth = round_up(args_.c_in, kGroup);  // of a tap
+    const int64_t filters = round_up(args_.c_out, lanes_);
+    const T* panel = static_cast<const T*>(args_.weight) +
+                     (item_.part * filters + first_channel) * args_.kernel_time * taps * depth;
+    const T* end = panel + args_.kernel_time * taps * depth * stride_;
+    for (int64_t time = args_.first_tap; time < args_.kernel_time; ++time) {
+      for (int64_t tap = 0; tap < taps; tap += blocks_.chunk_taps) {
+        for (int64_t channel = 0; channel < args_.c_in; channel += blocks_.chunk_channels) {
+          const Conv3dChunk chunk = {
+              .time = time,
+              .first_tap = tap,
+              .taps = std::min(blocks_.chunk_taps, taps - tap),
+              .first_channel = channel,
+              .channels = std::min(blocks_.chunk_channels, args_.c_in - channel)};
+          const int64_t at = ((time * taps + tap) * depth + channel) * stride_;
+          Conv3dTap steps[kChunkTaps];
+          locate_taps(args_, chunk, steps);
+          add_chunk(chunk, {panel + at, end}, [&](int64_t first, const T** rows) {
+            return rows_of_taps(chunk, steps, first, rows);
+          });
+        }
+      }
+    }
+  }
+
+  void add_shortcut(int64_t first_channel) {
+    const int64_t depth = round_up(args_.c_shortcut, kGroup);
+    const T* panel = static_cast<const T*>(args_.shortcut_weight) + first_channel * depth;
+    const T* end = panel + depth * stride_;
+    for (int64_t channel = 0; channel < args_.c_shortcut; channel += blocks_.shortcut_channels) {
+      const Conv3dChunk chunk = {
+          .taps = 1,
+          .first_channel = channel,
+          .channels = std::min(blocks_.shortcut_channels, args_.c_shortcut - channel)};
+      add_chunk(chunk, {panel + channel * stride_, end}, [&](int64_t first, const T** rows) {
+        return rows_of_shortcut(channel, first, rows);
+      });
+    }
+  }
+
+  // rows_of(first, rows) fills rows[tap][pixel] for the tile that begins at pixel `first` of the
+  // block; returns whether any of them is not zero.
+  template <class RowsOf>
+  void add_chunk(const Conv3dChunk& chunk, const Weights& weights, const RowsOf& rows_of) {
+    constexpr int64_t kLine = kLineBytes / sizeof(T);
+    const int64_t depth = round_up(chunk.channels, kGroup);
+    const T* next = weights.first + chunk.taps * depth * stride_;
+    const int64_t ahead = std::min<int64_t>(next - weights.first, weights.end - next);
+    const int64_t share = round_up(divide_up(ahead, tiles_), kLine);
+    const T* rows[2][kChunkTaps * kTileRows];  // of this tile and the next
+    bool inside = rows_of(0, rows[0]);
     for (int64_t tile = 0; tile < tiles_; ++tile) {
       // While the tiles use these weights, the next chunk's, which follow them, come nearer.
-      for (int64_t i = tile * share; i < std::min((tile + 1) * share, ahead); i += kLineFloats) {
-        prefetch_to_second_level(next_weight + i);
+      for (int64_t i = tile * share; i < std::min((tile + 1) * share, ahead); i += kLine) {
+        prefetch_to_second_level(next + i);
       }
-      const float** next_rows = rows[(tile + 1) % 2];
-      const bool next_inside =
-          tile + 1 < tiles_ && tile_rows(chunk, taps, (tile + 1) * kTileRows, next_rows);
+      const T** next_rows = rows[(tile + 1) % 2];
+      const bool next_inside = tile + 1 < tiles_ && rows_of((tile + 1) * kTileRows, next_rows);
       if (next_inside) prefetch_starts(next_rows);
       if (inside) {
-        multiply<vectors>(rows[tile % 2], chunk.taps, chunk.channels, weight,
-                          AddTo<vectors>{totals_ + tile * kTileRows * stride_});
+        multiply_add<vectors>(rows[tile % 2], chunk, weights.first,
+                              totals_ + tile * kTileRows * stride_);
       }
       inside = next_inside;
     }
@@ -247,17 +268,15 @@ class Block {
 
   // The first two lines of each row; the processor foresees the rest. All of them at once would
   // stand in the way of the current tile's loads.
-  static void prefetch_starts(const float* const* rows) {
+  static void prefetch_starts(const T* const* rows) {
     for (int64_t i = 0; i < kTileRows; ++i) {
       hwy::Prefetch(rows[i]);
-      hwy::Prefetch(rows[i] + kLineFloats);
+      hwy::Prefetch(rows[i] + kLineBytes / sizeof(T));
     }
   }
 
-  // Fills rows[tap][pixel] for the tile that begins at pixel `first` of the block; returns whether
-  // any of them is inside the image.
-  bool tile_rows(const Conv3dChunk& chunk, const Conv3dTap* taps, int64_t first,
-                 const float** rows) const {
+  bool rows_of_taps(const Conv3dChunk& chunk, const Conv3dTap* taps, int64_t first,
+                    const T** rows) const {
     const int64_t* frame = origins_.frame + first;
     const int64_t* offset = origins_.offset + first;
     const bool all = std::all_of(origins_.inside + first, origins_.inside + first + kTileRows,
@@ -265,7 +284,7 @@ class Block {
     bool any = all;
     for (int64_t tap = 0; tap < chunk.taps; ++tap, rows += kTileRows) {
       const auto source = [&](int64_t i) {
-        const float* base = frame[i] + chunk.time < 0 ? history_end_ : args_.x;
+        const T* base = frame[i] + chunk.time < 0 ? history_end_ : static_cast<const T*>(args_.x);
         return base + (offset[i] + taps[tap].step);
       };
       if (all) {
@@ -276,98 +295,143 @@ class Block {
         const int64_t row = origins_.row[first + i] + taps[tap].down;
         const int64_t column = origins_.column[first + i] + taps[tap].right;
         const bool hit = row >= 0 && row < args_.height && column >= 0 && column < args_.width;
-        rows[i] = hit ? source(i) : kZeros;
+        rows[i] = hit ? source(i) : kZeros<T>;
         any |= hit;
       }
     }
     return any;
   }
 
-  void finish() const {
-    const FloatTag d;
-    for (int64_t i = 0; i < pixels_; ++i) {
-      const float* total = totals_ + i * stride_;
-      const int64_t at = (first_pixel_ + i) * args_.c_out + first_channel_;
-      int64_t c = 0;
-      for (; c + lanes_ <= channels_; c += lanes_) {
-        FloatVector value = hn::LoadU(d, total + c);
-        if (args_.residual) value = hn::Add(value, hn::LoadU(d, args_.residual + at + c));
-        hn::StoreU(value, d, args_.y + at + c);
-      }
-      for (; c < channels_; ++c) {
-        args_.y[at + c] = args_.residual ? total[c] + args_.residual[at + c] : total[c];
-      }
+  bool rows_of_shortcut(int64_t channel, int64_t first, const T** rows) const {
+    const T* shortcut = static_cast<const T*>(args_.shortcut) + channel;
+    for (int64_t i = 0; i < kTileRows; ++i) {
+      const bool exists = first + i < item_.pixels;
+      rows[i] = exists ? shortcut + origins_.output[first + i] * args_.c_shortcut : kZeros<T>;
     }
+    return true;
   }
 
   const Conv3dArgs& args_;
   const Conv3dBlocks& blocks_;
+  const Conv3dOrigins& origins_;
+  const Conv3dItem& item_;
   const int64_t lanes_ = vector_lanes();
   const int64_t stride_ = vectors * lanes_;  // channels of the panel, padding included
-  const int64_t first_pixel_;
-  const int64_t pixels_;
   const int64_t tiles_;
-  const int64_t first_channel_;
-  const int64_t channels_;
-  const float* weight_ = nullptr;
-  const float* weight_end_ = nullptr;
-  const float* history_end_ = nullptr;
-  Conv3dOrigins origins_;
-  alignas(64) float totals_[kBlockPixels * vectors * kMaxLanes];
+  float* const totals_;
+  const T* history_end_ = nullptr;
 };
 
-void run_item(const Conv3dArgs& args, const Conv3dBlocks& blocks, int64_t item) {
+template <class T>
+void add_panel(const Conv3dArgs& args, const Conv3dBlocks& blocks, const Conv3dOrigins& origins,
+               const Conv3dItem& item, int64_t panel, float* totals) {
   static_assert(kTileVectors <= 3 && kBlockPixels % kTileRows == 0);
-  const int64_t first_pixel = item / blocks.panels * blocks.block_pixels;
-  const int64_t panel = item % blocks.panels;
   const int64_t left = divide_up(args.c_out, vector_lanes()) - panel * kTileVectors;
   if (left == 1) {
-    Block<1>(args, blocks, first_pixel, panel).run();
+    Block<T, 1>(args, blocks, origins, item, totals).run(panel);
   } else if (left == 2 || kTileVectors == 2) {
-    Block<2>(args, blocks, first_pixel, panel).run();
+    Block<T, 2>(args, blocks, origins, item, totals).run(panel);
   } else {
-    Block<kTileVectors>(args, blocks, first_pixel, panel).run();
+    Block<T, kTileVectors>(args, blocks, origins, item, totals).run(panel);
   }
 }
 
+template <class T>
+void run_item(const Conv3dArgs& args, const Conv3dBlocks& blocks, const Conv3dItem& item,
+              float* buffer) {
+  Conv3dOrigins origins;
+  locate_conv3d(args, blocks, item, round_up(item.pixels, kTileRows), origins);
+  Sums sums = {.data = buffer,
+               .pixels = blocks.block_pixels,
+               .panel_channels = kTileVectors * vector_lanes()};
+  sums.first_channel = item.first_panel * sums.panel_channels;
+  sums.channels =
+      std::min(blocks.item_panels * sums.panel_channels, args.c_out - sums.first_channel);
+  for (int64_t i = 0; i < blocks.item_panels; ++i) {
+    add_panel<T>(args, blocks, origins, item, item.first_panel + i,
+                 buffer + i * sums.panel_channels * sums.pixels);
+  }
+  const Epilogue<T> epilogue(args, sums);
+  for (int64_t i = 0; i < item.pixels; ++i) epilogue.pixel(i, origins.output[i]);
+}
+
+template <class T>
 void run(const Conv3dArgs& args, ThreadPool& pool, const LoopControl& control) {
-  check(args);
-  const Conv3dBlocks blocks =
-      plan_blocks(args, kTileVectors * vector_lanes(), kTileRows, pool.threads());
-  const int64_t items = divide_up(blocks.pixels, blocks.block_pixels) * blocks.panels;
-  pool.run(
-      items, [&](int64_t item) { run_item(args, blocks, item); }, control);
+  check_conv3d(args);
+  const Conv3dTile tile = {.rows = kTileRows,
+                           .panel_channels = kTileVectors * vector_lanes(),
+                           .chunk_depth = Conv3dOperands<T>::kChunkDepth,
+                           .group = Conv3dOperands<T>::kGroup};
+  const Conv3dBlocks blocks = plan_conv3d(args, tile, pool.threads());
+  const int64_t items = blocks.items();
+  SumBuffers buffers(blocks.block_pixels * blocks.item_panels * tile.panel_channels,
+                     std::min<int64_t>(items, pool.threads()));
+  const auto item = [&](int64_t index) {
+    auto buffer = buffers.take();
+    run_item<T>(args, blocks, conv3d_item(blocks, index), buffer.get());
+    buffers.give_back(std::move(buffer));
+  };
+  pool.run(items, item, control);
 }
 
-int64_t packed_bytes(int64_t c_out, int64_t c_in, int64_t taps) {
-  return round_up(c_out, vector_lanes()) * c_in * taps * static_cast<int64_t>(sizeof(float));
+template <class T>
+int64_t packed_bytes(int64_t filters, int64_t c_in, int64_t taps, int64_t parts) {
+  return parts * round_up(filters / parts, vector_lanes()) *
+         round_up(c_in, Conv3dOperands<T>::kGroup) * taps * static_cast<int64_t>(sizeof(T));
 }
 
-void pack(const float* weight, int64_t c_out, int64_t c_in, int64_t taps, std::byte* packed) {
-  const int64_t padded = round_up(c_out, vector_lanes());
+// One part; returns the end of what it wrote.
+template <class T>
+T* pack_part(const float* weight, int64_t filters, int64_t c_in, int64_t taps, T* to) {
+  constexpr int64_t kGroup = Conv3dOperands<T>::kGroup;
+  const int64_t padded = round_up(filters, vector_lanes());
   const int64_t panel_width = kTileVectors * vector_lanes();
-  float* to = reinterpret_cast<float*>(packed);
   for (int64_t first = 0; first < padded; first += panel_width) {
     const int64_t end = std::min(first + panel_width, padded);
-    for (int64_t tap = 0; tap < taps; ++tap) {
-      for (int64_t channel = 0; channel < c_in; ++channel) {
-        for (int64_t out = first; out < end; ++out) {
-          *to++ = out < c_out ? weight[(out * c_in + channel) * taps + tap] : 0.0F;
+    for (int64_t step = 0; step < taps * round_up(c_in, kGroup); step += kGroup) {
+      const int64_t tap = step / round_up(c_in, kGroup);
+      const int64_t channel = step % round_up(c_in, kGroup);
+      for (int64_t out = first; out < end; ++out) {
+        for (int64_t c = channel; c < channel + kGroup; ++c) {
+          const bool exists = out < filters && c < c_in;
+          *to++ = exists ? Conv3dOperands<T>::pack(weight[(out * c_in + c) * taps + tap]) : T{};
         }
       }
     }
   }
+  return to;
+}
+
+template <class T>
+void pack(const float* weight, int64_t filters, int64_t c_in, int64_t taps, int64_t parts,
+          std::byte* packed) {
+  T* to = reinterpret_cast<T*>(packed);
+  const int64_t part_filters = filters / parts;
+  for (int64_t part = 0; part < parts; ++part) {
+    to = pack_part(weight + part * part_filters * c_in * taps, part_filters, c_in, taps, to);
+  }
+}
+
+template <class T>
+constexpr Conv3dKernel row(const char* name) {
+  return {.name = name,
+          .target = HWY_TARGET,
+          .operands = Conv3dOperands<T>::kType,
+          .packed_bytes = packed_bytes<T>,
+          .pack = pack<T>,
+          .run = run<T>};
 }
 
 constexpr auto kName = row_name("conv3d_f32_", HWY_STR(HWY_NAMESPACE));
 
 }  // namespace conv3d
 
-constexpr Conv3dKernel kConv3dRow = {.name = conv3d::kName.data(),
-                                     .target = HWY_TARGET,
-                                     .packed_bytes = conv3d::packed_bytes,
-                                     .pack = conv3d::pack,
-                                     .run = conv3d::run};
+constexpr Conv3dKernel kConv3dFloat32 = conv3d::row<float>(conv3d::kName.data());
+#if HWY_TARGET == ZOETROPE_CONV3D_BF16_TARGET
+constexpr Conv3dKernel kConv3dBFloat16 = conv3d::row<uint16_t>("conv3d_bf16_avx512bf16");
+#else
+constexpr Conv3dKernel kConv3dBFloat16 = {};  // of no instruction set
+#endif
 
 }  // namespace HWY_NAMESPACE
 }  // namespace zoetrope::cpu
@@ -377,10 +441,17 @@ HWY_AFTER_NAMESPACE();
 namespace zoetrope::cpu {
 
 std::span<const Conv3dKernel> conv3d_kernels() {
-  static const std::vector<Conv3dKernel> rows = supported_rows<Conv3dKernel>(
-      std::to_array<const Conv3dKernel*>(
-          {HWY_CHOOSE_TARGET_LIST(kConv3dRow), HWY_CHOOSE_FALLBACK(kConv3dRow)}),
-      hwy::SupportedTargets());
+  static const std::vector<Conv3dKernel> rows = [] {
+    std::vector<Conv3dKernel> supported = supported_rows<Conv3dKernel>(
+        std::to_array<const Conv3dKernel*>(
+            {HWY_CHOOSE_TARGET_LIST(kConv3dBFloat16), HWY_CHOOSE_FALLBACK(kConv3dBFloat16),
+             HWY_CHOOSE_TARGET_LIST(kConv3dFloat32), HWY_CHOOSE_FALLBACK(kConv3dFloat32)}),
+        hwy::SupportedTargets());
+    if (!multiplies_bf16()) {
+      std::erase_if(supported, [](const auto& row) { return row.operands == DType::kBFloat16; });
+    }
+    return supported;
+  }();
   return rows;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of floats at the ends of arrays, and exp and SiLU, compiled for each instruction set.
+// Vectors of floats from and to arrays, and exp, SiLU and norms, compiled for each instruction set.
 
 // Included once for each instruction set.
 #if defined(ZOETROPE_CPU_KERNELS_ELEMENTWISE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -9,6 +9,7 @@
 #define ZOETROPE_CPU_KERNELS_ELEMENTWISE_INL_H_
 #endif
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -25,31 +26,59 @@ using FloatVector = hn::Vec<FloatTag>;
 
 inline int64_t lanes() { return static_cast<int64_t>(hn::Lanes(FloatTag())); }
 
-// `count` (at most a vector) floats, zeros after them. Touches no other memory.
-HWY_INLINE FloatVector load_first(const float* from, int64_t count) {
-  alignas(64) float buffer[HWY_MAX_BYTES / sizeof(float)] = {};
-  std::memcpy(buffer, from, static_cast<size_t>(count) * sizeof(float));
-  return hn::LoadU(FloatTag(), buffer);
+// Vectors of floats from and to memory of either type of operands; uint16_t holds bfloat16.
+HWY_INLINE FloatVector load(const float* from) { return hn::LoadU(FloatTag(), from); }
+HWY_INLINE void store(FloatVector value, float* to) { hn::StoreU(value, FloatTag(), to); }
+
+HWY_INLINE FloatVector load(const uint16_t* from) {
+  const hn::Rebind<uint16_t, FloatTag> d16;
+  const hn::RebindToUnsigned<FloatTag> d32;
+  const auto bits = hn::PromoteTo(d32, hn::LoadU(d16, from));
+  return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(bits));
 }
 
-HWY_INLINE void store_first(FloatVector value, float* to, int64_t count) {
-  alignas(64) float buffer[HWY_MAX_BYTES / sizeof(float)];
-  hn::StoreU(value, FloatTag(), buffer);
-  std::memcpy(to, buffer, static_cast<size_t>(count) * sizeof(float));
+// Rounds as float_to_bfloat16 does: to nearest, ties to even; NaN stays NaN.
+HWY_INLINE void store(FloatVector value, uint16_t* to) {
+  const hn::Rebind<uint16_t, FloatTag> d16;
+  const hn::RebindToUnsigned<FloatTag> d32;
+  const hn::RebindToSigned<FloatTag> di32;
+  const auto bits = hn::BitCast(d32, value);
+  const auto upper = hn::ShiftRight<16>(bits);
+  const auto half = hn::Add(hn::And(upper, hn::Set(d32, 1)), hn::Set(d32, 0x7fff));
+  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, half));
+  const auto quiet = hn::Or(upper, hn::Set(d32, 0x40));
+  const auto is_nan = hn::RebindMask(d32, hn::IsNaN(value));
+  const auto result = hn::IfThenElse(is_nan, quiet, rounded);
+  hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di32, result)), d16, to);  // 0 .. 0xffff: exact
 }
 
-// Calls apply(index, load, store) for each vector of [0, count): the last one may be partial, and
-// goes through the same arithmetic.
+// `count` (at most a vector) values, zeros after them. Touches no other memory.
+template <class T>
+HWY_INLINE FloatVector load_first(const T* from, int64_t count) {
+  alignas(64) T buffer[HWY_MAX_BYTES / sizeof(float)] = {};
+  std::memcpy(buffer, from, static_cast<size_t>(count) * sizeof(T));
+  return load(buffer);
+}
+
+template <class T>
+HWY_INLINE void store_first(FloatVector value, T* to, int64_t count) {
+  alignas(64) T buffer[HWY_MAX_BYTES / sizeof(float)];
+  store(value, buffer);
+  std::memcpy(to, buffer, static_cast<size_t>(count) * sizeof(T));
+}
+
+// Calls apply(load, store) for each vector of [0, count), where load(from) and store(value, to)
+// take the arrays' beginnings: the last vector may be partial, and goes through the same
+// arithmetic.
 template <class Apply>
 HWY_INLINE void for_each_vector(int64_t count, const Apply& apply) {
-  const FloatTag d;
   int64_t i = 0;
-  const auto load = [&](const float* from) HWY_ATTR { return hn::LoadU(d, from + i); };
-  const auto store = [&](FloatVector value, float* to) HWY_ATTR { hn::StoreU(value, d, to + i); };
-  for (; i + lanes() <= count; i += lanes()) apply(load, store);
+  const auto load_here = [&](const auto* from) HWY_ATTR { return load(from + i); };
+  const auto store_here = [&](FloatVector value, auto* to) HWY_ATTR { store(value, to + i); };
+  for (; i + lanes() <= count; i += lanes()) apply(load_here, store_here);
   if (i == count) return;
-  apply([&](const float* from) HWY_ATTR { return load_first(from + i, count - i); },
-        [&](FloatVector value, float* to) HWY_ATTR { store_first(value, to + i, count - i); });
+  apply([&](const auto* from) HWY_ATTR { return load_first(from + i, count - i); },
+        [&](FloatVector value, auto* to) HWY_ATTR { store_first(value, to + i, count - i); });
 }
 
 // e^x for x <= 0, within 2 units in the last place down to the smallest normal float; NaN stays
@@ -86,6 +115,14 @@ HWY_INLINE FloatVector silu(FloatVector x) {
   const FloatVector z = exp_nonpositive(hn::Neg(hn::Abs(x)));
   const FloatVector numerator = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, z), x);
   return hn::Div(numerator, hn::Add(hn::Set(d, 1.0F), z));
+}
+
+// What a pixel's channels are multiplied with by their norm, but for gamma:
+// sqrt(channels) / max(root of `squares`, 1e-12).
+HWY_INLINE float norm_scale(float squares, int64_t channels) {
+  const float norm = std::sqrt(squares);
+  const float divisor = norm < 1e-12F ? 1e-12F : norm;  // NaN stays
+  return std::sqrt(static_cast<float>(channels)) / divisor;
 }
 
 }  // namespace elementwise

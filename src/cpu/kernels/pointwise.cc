@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -22,6 +21,7 @@ namespace zoetrope::cpu {
 
 // Elements of a work item, about: long against the pool's own work, short against a cache.
 constexpr int64_t kItemElements = 16384;
+constexpr int64_t kItemBytes = 65536;
 
 // Calls range(first, count) for parts of [0, count) of at most `part`.
 template <class Range>
@@ -43,16 +43,18 @@ using elementwise::FloatTag;
 using elementwise::FloatVector;
 using elementwise::for_each_vector;
 using elementwise::lanes;
+using elementwise::norm_scale;
 
 // Lane by lane in the order of channels, two sums in turn, then over the lanes: a fixed order.
-float sum_of_squares(const float* x, int64_t count) {
+template <class T>
+float sum_of_squares(const T* x, int64_t count) {
   const FloatTag d;
   FloatVector even = hn::Zero(d);
   FloatVector odd = hn::Zero(d);
   int64_t i = 0;
   for (; i + 2 * lanes() <= count; i += 2 * lanes()) {
-    const FloatVector first = hn::LoadU(d, x + i);
-    const FloatVector second = hn::LoadU(d, x + i + lanes());
+    const FloatVector first = elementwise::load(x + i);
+    const FloatVector second = elementwise::load(x + i + lanes());
     even = hn::MulAdd(first, first, even);
     odd = hn::MulAdd(second, second, odd);
   }
@@ -63,56 +65,68 @@ float sum_of_squares(const float* x, int64_t count) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
 }
 
-template <bool then_silu>
-void rms_norm_pixel(const float* x, const float* gamma, int64_t channels, float* y) {
-  const float norm = std::sqrt(sum_of_squares(x, channels));
-  const float divisor = norm < 1e-12F ? 1e-12F : norm;  // NaN stays
-  const FloatVector scale = hn::Set(FloatTag(), std::sqrt(static_cast<float>(channels)) / divisor);
+template <class T, bool then_silu>
+void rms_norm_pixel(const T* x, const float* gamma, int64_t channels, T* y) {
+  const FloatVector scale = hn::Set(FloatTag(), norm_scale(sum_of_squares(x, channels), channels));
   for_each_vector(channels, [&](const auto& load, const auto& store) HWY_ATTR {
     const FloatVector value = hn::Mul(hn::Mul(load(x), scale), load(gamma));
     store(then_silu ? elementwise::silu(value) : value, y);
   });
 }
 
-void rms_norm(const float* x, const float* gamma, int64_t pixels, int64_t channels, bool then_silu,
-              float* y, ThreadPool& pool, const LoopControl& control) {
-  const auto pixel = then_silu ? rms_norm_pixel<true> : rms_norm_pixel<false>;
+template <class T>
+void rms_norm(const void* x, const float* gamma, int64_t pixels, int64_t channels, bool then_silu,
+              void* y, ThreadPool& pool, const LoopControl& control) {
+  const auto pixel = then_silu ? rms_norm_pixel<T, true> : rms_norm_pixel<T, false>;
   const int64_t part = std::max<int64_t>(1, kItemElements / channels);
   for_each_part(pixels, part, pool, control, [&](int64_t first, int64_t count) {
     for (int64_t i = first * channels; i < (first + count) * channels; i += channels) {
-      pixel(x + i, gamma, channels, y + i);
+      pixel(static_cast<const T*>(x) + i, gamma, channels, static_cast<T*>(y) + i);
     }
   });
 }
 
-void silu_range(const float* x, int64_t count, float* y) {
+template <class T>
+void silu_range(const T* x, int64_t count, T* y) {
   for_each_vector(count, [&](const auto& load, const auto& store)
                              HWY_ATTR { store(elementwise::silu(load(x)), y); });
 }
 
-void silu(const float* x, int64_t count, float* y, ThreadPool& pool, const LoopControl& control) {
-  for_each_part(count, kItemElements, pool, control,
-                [&](int64_t first, int64_t size) { silu_range(x + first, size, y + first); });
+template <class T>
+void silu(const void* x, int64_t count, void* y, ThreadPool& pool, const LoopControl& control) {
+  for_each_part(count, kItemElements, pool, control, [&](int64_t first, int64_t size) {
+    silu_range(static_cast<const T*>(x) + first, size, static_cast<T*>(y) + first);
+  });
 }
 
-void add_range(const float* x, const float* residual, int64_t count, float* y) {
+template <class T>
+void add_range(const T* x, const T* residual, int64_t count, T* y) {
   for_each_vector(count, [&](const auto& load, const auto& store)
                              HWY_ATTR { store(hn::Add(load(x), load(residual)), y); });
 }
 
-void add(const float* x, const float* residual, int64_t count, float* y, ThreadPool& pool,
+template <class T>
+void add(const void* x, const void* residual, int64_t count, void* y, ThreadPool& pool,
          const LoopControl& control) {
   for_each_part(count, kItemElements, pool, control, [&](int64_t first, int64_t size) {
-    add_range(x + first, residual + first, size, y + first);
+    add_range(static_cast<const T*>(x) + first, static_cast<const T*>(residual) + first, size,
+              static_cast<T*>(y) + first);
   });
+}
+
+template <class T>
+constexpr PointwiseKernels row(DType operands) {
+  return {.target = HWY_TARGET,
+          .operands = operands,
+          .rms_norm = rms_norm<T>,
+          .silu = silu<T>,
+          .add = add<T>};
 }
 
 }  // namespace pointwise
 
-constexpr PointwiseKernels kPointwiseRow = {.target = HWY_TARGET,
-                                            .rms_norm = pointwise::rms_norm,
-                                            .silu = pointwise::silu,
-                                            .add = pointwise::add};
+constexpr PointwiseKernels kPointwiseFloat32 = pointwise::row<float>(DType::kFloat32);
+constexpr PointwiseKernels kPointwiseBFloat16 = pointwise::row<uint16_t>(DType::kBFloat16);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace zoetrope::cpu
@@ -122,8 +136,8 @@ HWY_AFTER_NAMESPACE();
 namespace zoetrope::cpu {
 namespace {
 
-void copy_floats(const float* from, int64_t count, float* to) {
-  std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+void copy_bytes(const std::byte* from, int64_t count, std::byte* to) {
+  std::memcpy(to, from, static_cast<size_t>(count));
 }
 
 }  // namespace
@@ -131,47 +145,50 @@ void copy_floats(const float* from, int64_t count, float* to) {
 std::span<const PointwiseKernels> pointwise_kernels() {
   static const std::vector<PointwiseKernels> rows = supported_rows<PointwiseKernels>(
       std::to_array<const PointwiseKernels*>(
-          {HWY_CHOOSE_TARGET_LIST(kPointwiseRow), HWY_CHOOSE_FALLBACK(kPointwiseRow)}),
+          {HWY_CHOOSE_TARGET_LIST(kPointwiseFloat32), HWY_CHOOSE_FALLBACK(kPointwiseFloat32),
+           HWY_CHOOSE_TARGET_LIST(kPointwiseBFloat16), HWY_CHOOSE_FALLBACK(kPointwiseBFloat16)}),
       hwy::SupportedTargets());
   return rows;
 }
 
-void upsample_nearest(const float* x, int64_t frames, int64_t height, int64_t width,
-                      int64_t channels, float* y, ThreadPool& pool, const LoopControl& control) {
-  const int64_t line = width * channels;
+void upsample_nearest(const void* x, int64_t frames, int64_t height, int64_t width,
+                      int64_t pixel_bytes, void* y, ThreadPool& pool, const LoopControl& control) {
+  const int64_t line = width * pixel_bytes;
   const auto upsample_line = [&](int64_t item) {
-    const float* from = x + item * line;
-    float* to = y + item * 4 * line;
-    for (int64_t column = 0; column < width; ++column) {
-      copy_floats(from + column * channels, channels, to + 2 * column * channels);
-      copy_floats(from + column * channels, channels, to + (2 * column + 1) * channels);
+    const std::byte* from = static_cast<const std::byte*>(x) + item * line;
+    std::byte* to = static_cast<std::byte*>(y) + item * 4 * line;
+    for (int64_t at = 0; at < line; at += pixel_bytes) {
+      copy_bytes(from + at, pixel_bytes, to + 2 * at);
+      copy_bytes(from + at, pixel_bytes, to + 2 * at + pixel_bytes);
     }
-    copy_floats(to, 2 * line, to + 2 * line);
+    copy_bytes(to, 2 * line, to + 2 * line);
   };
   pool.run(frames * height, upsample_line, control);
 }
 
-void frame_interleave(const float* x, int64_t frames, int64_t pixels, int64_t channels, float* y,
+void frame_interleave(const void* x, int64_t frames, int64_t pixels, int64_t half_bytes, void* y,
                       ThreadPool& pool, const LoopControl& control) {
-  const int64_t part = std::max<int64_t>(1, kItemElements / (2 * channels));
+  const int64_t part = std::max<int64_t>(1, kItemBytes / (2 * half_bytes));
   for_each_part(frames * pixels, part, pool, control, [&](int64_t first, int64_t count) {
     for (int64_t i = first; i < first + count; ++i) {
-      const float* from = x + i * 2 * channels;
-      float* earlier = y + (i / pixels * 2 * pixels + i % pixels) * channels;
-      copy_floats(from, channels, earlier);
-      copy_floats(from + channels, channels, earlier + pixels * channels);
+      const std::byte* from = static_cast<const std::byte*>(x) + i * 2 * half_bytes;
+      std::byte* earlier =
+          static_cast<std::byte*>(y) + (i / pixels * 2 * pixels + i % pixels) * half_bytes;
+      copy_bytes(from, half_bytes, earlier);
+      copy_bytes(from + half_bytes, half_bytes, earlier + pixels * half_bytes);
     }
   });
 }
 
-void carry(const float* x, int64_t frames, int64_t frame_size, int64_t history_frames,
-           float* history) {
+void carry(const void* x, int64_t frames, int64_t frame_bytes, int64_t history_frames,
+           void* history) {
   const int64_t fresh = std::min(frames, history_frames);
   const int64_t kept = history_frames - fresh;
   if (fresh == 0) return;
-  std::memmove(history, history + fresh * frame_size,
-               static_cast<size_t>(kept * frame_size) * sizeof(float));
-  copy_floats(x + (frames - fresh) * frame_size, fresh * frame_size, history + kept * frame_size);
+  auto* to = static_cast<std::byte*>(history);
+  std::memmove(to, to + fresh * frame_bytes, static_cast<size_t>(kept * frame_bytes));
+  copy_bytes(static_cast<const std::byte*>(x) + (frames - fresh) * frame_bytes, fresh * frame_bytes,
+             to + kept * frame_bytes);
 }
 
 }  // namespace zoetrope::cpu

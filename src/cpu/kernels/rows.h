@@ -2,6 +2,7 @@
 // Tables with one row for each instruction set.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -21,17 +22,20 @@ constexpr std::array<char, 40> row_name(std::string_view family, std::string_vie
   return name;
 }
 
-// The rows whose instruction set is among `supported`, best (lowest bit) first. `candidates` may
-// hold nulls and repetitions.
+// The rows whose instruction set is among `supported`, best (lowest bit) first, those of one
+// instruction set in the order of `candidates`, which may hold nulls and repetitions.
 template <typename Row, size_t count>
 std::vector<Row> supported_rows(const std::array<const Row*, count>& candidates,
                                 int64_t supported) {
   std::vector<Row> rows;
   for (const Row* row : candidates) {
     if (row == nullptr || (row->target & supported) == 0) continue;
-    if (!rows.empty() && row->target <= rows.back().target) continue;
-    rows.push_back(*row);
+    const auto is_same = [row](const Row& other) {
+      return other.target == row->target && other.operands == row->operands;
+    };
+    if (std::ranges::none_of(rows, is_same)) rows.push_back(*row);
   }
+  std::ranges::stable_sort(rows, {}, &Row::target);
   return rows;
 }
 

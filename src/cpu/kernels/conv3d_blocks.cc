@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/kernels/conv3d_blocks.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/checked_math.h"
+#include "base/fail.h"
+
+namespace zoetrope::cpu {
+namespace {
+
+int64_t divide_up(int64_t value, int64_t divisor) { return (value + divisor - 1) / divisor; }
+
+// Splits `count` into the fewest equal parts of at most `limit`, and returns a part's size.
+int64_t even_part(int64_t count, int64_t limit) {
+  return divide_up(count, divide_up(count, std::max<int64_t>(limit, 1)));
+}
+
+int64_t channels_of_chunk(int64_t channels, const Conv3dTile& tile) {
+  return round_up(even_part(channels, tile.chunk_depth), tile.group);
+}
+
+int64_t parts_of(Conv3dStore store) {
+  switch (store) {
+    case Conv3dStore::kPlain:
+      return 1;
+    case Conv3dStore::kFrameInterleave:
+      return 2;
+    case Conv3dStore::kUpsamplePhases:
+      return 4;
+  }
+  fail(ErrorCode::kInternal, "conv3d: unknown store {}", static_cast<int>(store));
+}
+
+// The pixel of y that is (frame, row, column) of a part's grid.
+int64_t output_pixel(const Conv3dArgs& args, int64_t part, int64_t frame, int64_t row,
+                     int64_t column) {
+  if (args.store == Conv3dStore::kFrameInterleave) frame = 2 * frame + part;
+  if (args.store == Conv3dStore::kUpsamplePhases) {
+    row = 2 * row + part / 2;
+    column = 2 * column + part % 2;
+  }
+  return (frame * args.out_height + row) * args.out_width + column;
+}
+
+}  // namespace
+
+void check_conv3d(const Conv3dArgs& args) {
+  ZOETROPE_CHECK(args.frames % args.stride_time == 0, std::to_string(args.frames));
+  ZOETROPE_CHECK(0 <= args.first_tap && args.first_tap < args.kernel_time,
+                 std::to_string(args.first_tap));
+  ZOETROPE_CHECK(args.history != nullptr || args.first_tap >= args.kernel_time - args.stride_time,
+                 "taps from " + std::to_string(args.first_tap) + " on read a missing history");
+  ZOETROPE_CHECK(args.y != nullptr || args.activated != nullptr, "no output");
+  ZOETROPE_CHECK((args.gamma != nullptr) == (args.activated != nullptr),
+                 "gamma and activated go together");
+  ZOETROPE_CHECK(args.shortcut == nullptr || args.store == Conv3dStore::kPlain,
+                 "a shortcut where results are interleaved");
+  ZOETROPE_CHECK(args.store != Conv3dStore::kUpsamplePhases ||
+                     (args.stride_space == 1 && args.out_height == 2 * args.height &&
+                      args.out_width == 2 * args.width),
+                 "phases do not give twice the input's size");
+}
+
+Conv3dBlocks plan_conv3d(const Conv3dArgs& args, const Conv3dTile& tile, int threads) {
+  const int64_t phases = args.store == Conv3dStore::kUpsamplePhases ? 2 : 1;
+  Conv3dBlocks blocks;
+  blocks.grid_height = args.out_height / phases;
+  blocks.grid_width = args.out_width / phases;
+  blocks.pixels = args.frames / args.stride_time * blocks.grid_height * blocks.grid_width;
+  blocks.parts = parts_of(args.store);
+  blocks.panels = divide_up(args.c_out, tile.panel_channels);
+  blocks.item_panels = args.gamma == nullptr ? 1 : blocks.panels;
+  blocks.chunk_channels = channels_of_chunk(args.c_in, tile);
+  const int64_t taps = std::min(tile.chunk_depth / args.c_in, kChunkTaps);
+  blocks.chunk_taps = even_part(args.kernel_height * args.kernel_width, taps);
+  if (args.shortcut != nullptr) {
+    blocks.shortcut_channels = channels_of_chunk(args.c_shortcut, tile);
+  }
+  // Small convs are cut finer, so that all threads finish together.
+  const int64_t wanted_items = 4 * int64_t{threads};
+  const int64_t items_of_block = blocks.parts * (blocks.panels / blocks.item_panels);
+  const int64_t share = divide_up(blocks.pixels * items_of_block, wanted_items);
+  const int64_t sums = blocks.item_panels * tile.panel_channels;
+  const int64_t most = std::min(kBlockPixels, kBlockSums / sums / tile.rows * tile.rows);
+  const int64_t limit =
+      std::clamp(round_up(share, tile.rows), tile.rows, std::max(most, tile.rows));
+  blocks.block_pixels = round_up(even_part(std::max<int64_t>(blocks.pixels, 1), limit), tile.rows);
+  return blocks;
+}
+
+Conv3dItem conv3d_item(const Conv3dBlocks& blocks, int64_t index) {
+  const int64_t panel_items = blocks.panels / blocks.item_panels;
+  const int64_t first_pixel = index / (panel_items * blocks.parts) * blocks.block_pixels;
+  return {.part = index / panel_items % blocks.parts,
+          .first_pixel = first_pixel,
+          .pixels = std::min(blocks.block_pixels, blocks.pixels - first_pixel),
+          .first_panel = index % panel_items};
+}
+
+void locate_conv3d(const Conv3dArgs& args, const Conv3dBlocks& blocks, const Conv3dItem& item,
+                   int64_t count, Conv3dOrigins& origins) {
+  const bool phases = args.store == Conv3dStore::kUpsamplePhases;
+  const int64_t above = args.pad_before - (phases ? item.part / 2 : 0);
+  const int64_t left = args.pad_before - (phases ? item.part % 2 : 0);
+  int64_t grid_column = item.first_pixel % blocks.grid_width;
+  int64_t grid_row = item.first_pixel / blocks.grid_width % blocks.grid_height;
+  int64_t grid_frame = item.first_pixel / blocks.grid_width / blocks.grid_height;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t frame = (grid_frame + 1) * args.stride_time - args.kernel_time;
+    const int64_t row = grid_row * args.stride_space - above;
+    const int64_t column = grid_column * args.stride_space - left;
+    const bool exists = i < item.pixels;
+    origins.output[i] = output_pixel(args, item.part, grid_frame, grid_row, grid_column);
+    origins.offset[i] = ((frame * args.height + row) * args.width + column) * args.c_in;
+    origins.frame[i] = frame;
+    origins.row[i] = exists ? row : -args.kernel_height;
+    origins.column[i] = column;
+    origins.inside[i] = exists && row >= 0 && row <= args.height - args.kernel_height &&
+                        column >= 0 && column <= args.width - args.kernel_width;
+    if (++grid_column < blocks.grid_width) continue;
+    grid_column = 0;
+    if (++grid_row < blocks.grid_height) continue;
+    grid_row = 0;
+    ++grid_frame;
+  }
+}
+
+void locate_taps(const Conv3dArgs& args, const Conv3dChunk& chunk, Conv3dTap* taps) {
+  for (int64_t tap = 0; tap < chunk.taps; ++tap) {
+    const int64_t down = (chunk.first_tap + tap) / args.kernel_width;
+    const int64_t right = (chunk.first_tap + tap) % args.kernel_width;
+    const int64_t line = (chunk.time * args.height + down) * args.width + right;
+    taps[tap] = {down, right, line * args.c_in + chunk.first_channel};
+  }
+}
+
+}  // namespace zoetrope::cpu
