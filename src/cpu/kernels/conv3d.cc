@@ -10,7 +10,7 @@
 //
 // Packed weights: for each part (see Conv3dBlocks) panels of kTileVectors vectors (the last may
 // have fewer), each (tap, c_in / group, vectors * lanes, group), zero beyond c_out and c_in.
-// `group` is what one instruction multiplies: 1 float32, or 2 bfloat16.
+// `group` is 1 for float32 and 2 for bfloat16, which one instruction multiplies where there is one.
 #include "cpu/kernels/conv3d.h"
 
 #include <algorithm>
@@ -49,29 +49,36 @@
 
 namespace zoetrope::cpu {
 
-// Of an operand's stored type; uint16_t holds bfloat16.
-template <class T>
-struct Conv3dOperands;
-template <>
-struct Conv3dOperands<float> {
+// How operands are stored (uint16_t holds bfloat16) and multiplied.
+struct Float32 {
+  using Stored = float;
   static constexpr DType kType = DType::kFloat32;
   static constexpr int64_t kGroup = 1;
   static constexpr int64_t kChunkDepth = 128;
-  static float pack(float value) { return value; }
 };
-template <>
-struct Conv3dOperands<uint16_t> {
+// In pairs, by the instruction for them.
+struct BFloat16Pairs {
+  using Stored = uint16_t;
   static constexpr DType kType = DType::kBFloat16;
   static constexpr int64_t kGroup = 2;
   static constexpr int64_t kChunkDepth = 288;  // three taps of 96 channels: 27 KB of weights
-  static uint16_t pack(float value) { return float_to_bfloat16(value); }
 };
+// As float32, to which a chunk's weights and a tile's pixels are expanded, exactly.
+struct BFloat16Expanded {
+  using Stored = uint16_t;
+  static constexpr DType kType = DType::kBFloat16;
+  static constexpr int64_t kGroup = 2;
+  static constexpr int64_t kChunkDepth = 128;
+};
+
+inline void pack_value(float value, float* to) { *to = value; }
+inline void pack_value(float value, uint16_t* to) { *to = float_to_bfloat16(value); }
 
 constexpr int64_t kLineBytes = 64;  // of a cache
 
 // Read in place of pixels outside the image.
 template <class T>
-alignas(kLineBytes) constexpr T kZeros[Conv3dOperands<T>::kChunkDepth] = {};
+alignas(kLineBytes) constexpr T kZeros[BFloat16Pairs::kChunkDepth] = {};
 
 // Room for the sums of as many items as run at a time.
 class SumBuffers {
@@ -128,27 +135,96 @@ struct AddTo {
   }
 };
 
-// totals (kTileRows, vectors * lanes) += rows x panel
+// What multiplies a chunk's weights with one tile of pixels after another.
+template <class Operands, int vectors>
+class Multiplier;
+
 template <int vectors>
-void multiply_add(const float* const* rows, const Conv3dChunk& chunk, const float* panel,
-                  float* totals) {
-  multiply<vectors>(rows, chunk.taps, chunk.channels, panel, AddTo<vectors>{totals});
-}
+class Multiplier<Float32, vectors> {
+ public:
+  Multiplier(const Conv3dChunk& chunk, const float* panel) : chunk_(chunk), panel_(panel) {}
+
+  // totals (kTileRows, vectors * lanes) += rows x panel
+  void add(const float* const* rows, float* totals) const {
+    multiply<vectors>(rows, chunk_.taps, chunk_.channels, panel_, AddTo<vectors>{totals});
+  }
+
+ private:
+  const Conv3dChunk& chunk_;
+  const float* const panel_;
+};
 
 #if HWY_TARGET == ZOETROPE_CONV3D_BF16_TARGET
 template <int vectors>
-void multiply_add(const uint16_t* const* rows, const Conv3dChunk& chunk, const uint16_t* panel,
-                  float* totals) {
+class Multiplier<BFloat16Pairs, vectors> {
+ public:
   static_assert(kTileRows == kBf16TileRows && kMaxLanes == kBf16Lanes);
-  multiply_bf16(rows, chunk.taps, chunk.channels, panel, vectors, totals);
-}
+  Multiplier(const Conv3dChunk& chunk, const uint16_t* panel) : chunk_(chunk), panel_(panel) {}
+
+  void add(const uint16_t* const* rows, float* totals) const {
+    multiply_bf16(rows, chunk_.taps, chunk_.channels, panel_, vectors, totals);
+  }
+
+ private:
+  const Conv3dChunk& chunk_;
+  const uint16_t* const panel_;
+};
+
+template <int vectors>
+class Multiplier<BFloat16Expanded, vectors> {
+ public:
+  Multiplier(const Conv3dChunk& chunk, const uint16_t* panel) : chunk_(chunk) {
+    float* to = panel_;
+    for (int64_t tap = 0; tap < chunk.taps; ++tap) {
+      for (int64_t c = 0; c < chunk.channels; c += 2, panel += 2 * stride_) {
+        const bool second_exists = c + 1 < chunk.channels;
+        expand_pairs(panel, second_exists, to);
+        to += (second_exists ? 2 : 1) * stride_;
+      }
+    }
+  }
+
+  void add(const uint16_t* const* rows, float* totals) {
+    const int64_t row_stride = round_up(chunk_.channels, lanes_);
+    const float* expanded[kChunkTaps * kTileRows];
+    for (int64_t i = 0; i < chunk_.taps * kTileRows; ++i) {
+      float* to = pixels_ + i * row_stride;
+      elementwise::for_each_vector(chunk_.channels, [&](const auto& load, const auto& store)
+                                                        HWY_ATTR { store(load(rows[i]), to); });
+      expanded[i] = to;
+    }
+    multiply<vectors>(expanded, chunk_.taps, chunk_.channels, panel_, AddTo<vectors>{totals});
+  }
+
+ private:
+  // Two channels' weights, which alternate in `pairs`, one after the other.
+  void expand_pairs(const uint16_t* pairs, bool second_exists, float* to) const {
+    const FloatTag d;
+    const hn::RebindToUnsigned<FloatTag> d32;
+    for (int64_t i = 0; i < stride_; i += lanes_) {
+      const auto bits = hn::LoadU(d32, reinterpret_cast<const uint32_t*>(pairs + 2 * i));
+      hn::StoreU(hn::BitCast(d, hn::ShiftLeft<16>(bits)), d, to + i);
+      if (!second_exists) continue;
+      const auto upper = hn::And(bits, hn::Set(d32, 0xffff0000U));
+      hn::StoreU(hn::BitCast(d, upper), d, to + stride_ + i);
+    }
+  }
+
+  const Conv3dChunk& chunk_;
+  const int64_t lanes_ = vector_lanes();
+  const int64_t stride_ = vectors * lanes_;
+  alignas(64) float panel_[BFloat16Expanded::kChunkDepth * vectors * kMaxLanes];
+  // Each of a tap's pixels is padded to whole vectors.
+  alignas(64) float pixels_[(BFloat16Expanded::kChunkDepth + kChunkTaps * kMaxLanes) * kTileRows];
+};
 #endif
 
 // Sums of one item and panel.
-template <class T, int vectors>
+template <class Operands, int vectors>
 class Block {
  public:
-  static constexpr int64_t kGroup = Conv3dOperands<T>::kGroup;
+  using T = typename Operands::Stored;
+  static constexpr int64_t kGroup = Operands::kGroup;
 
   // totals: (tiles * kTileRows, vectors * lanes)
   Block(const Conv3dArgs& args, const Conv3dBlocks& blocks, const Conv3dOrigins& origins,
@@ -249,6 +325,7 @@ class Block {
     const int64_t ahead = std::min<int64_t>(next - weights.first, weights.end - next);
     const int64_t share = round_up(divide_up(ahead, tiles_), kLine);
     const T* rows[2][kChunkTaps * kTileRows];  // of this tile and the next
+    Multiplier<Operands, vectors> multiplier(chunk, weights.first);
     bool inside = rows_of(0, rows[0]);
     for (int64_t tile = 0; tile < tiles_; ++tile) {
       // While the tiles use these weights, the next chunk's, which follow them, come nearer.
@@ -259,8 +336,7 @@ class Block {
       const bool next_inside = tile + 1 < tiles_ && rows_of((tile + 1) * kTileRows, next_rows);
       if (next_inside) prefetch_starts(next_rows);
       if (inside) {
-        multiply_add<vectors>(rows[tile % 2], chunk, weights.first,
-                              totals_ + tile * kTileRows * stride_);
+        multiplier.add(rows[tile % 2], totals_ + tile * kTileRows * stride_);
       }
       inside = next_inside;
     }
@@ -322,21 +398,21 @@ class Block {
   const T* history_end_ = nullptr;
 };
 
-template <class T>
+template <class Operands>
 void add_panel(const Conv3dArgs& args, const Conv3dBlocks& blocks, const Conv3dOrigins& origins,
                const Conv3dItem& item, int64_t panel, float* totals) {
   static_assert(kTileVectors <= 3 && kBlockPixels % kTileRows == 0);
   const int64_t left = divide_up(args.c_out, vector_lanes()) - panel * kTileVectors;
   if (left == 1) {
-    Block<T, 1>(args, blocks, origins, item, totals).run(panel);
+    Block<Operands, 1>(args, blocks, origins, item, totals).run(panel);
   } else if (left == 2 || kTileVectors == 2) {
-    Block<T, 2>(args, blocks, origins, item, totals).run(panel);
+    Block<Operands, 2>(args, blocks, origins, item, totals).run(panel);
   } else {
-    Block<T, kTileVectors>(args, blocks, origins, item, totals).run(panel);
+    Block<Operands, kTileVectors>(args, blocks, origins, item, totals).run(panel);
   }
 }
 
-template <class T>
+template <class Operands>
 void run_item(const Conv3dArgs& args, const Conv3dBlocks& blocks, const Conv3dItem& item,
               float* buffer) {
   Conv3dOrigins origins;
@@ -348,42 +424,41 @@ void run_item(const Conv3dArgs& args, const Conv3dBlocks& blocks, const Conv3dIt
   sums.channels =
       std::min(blocks.item_panels * sums.panel_channels, args.c_out - sums.first_channel);
   for (int64_t i = 0; i < blocks.item_panels; ++i) {
-    add_panel<T>(args, blocks, origins, item, item.first_panel + i,
-                 buffer + i * sums.panel_channels * sums.pixels);
+    add_panel<Operands>(args, blocks, origins, item, item.first_panel + i,
+                        buffer + i * sums.panel_channels * sums.pixels);
   }
-  const Epilogue<T> epilogue(args, sums);
+  const Epilogue<typename Operands::Stored> epilogue(args, sums);
   for (int64_t i = 0; i < item.pixels; ++i) epilogue.pixel(i, origins.output[i]);
 }
 
-template <class T>
+template <class Operands>
 void run(const Conv3dArgs& args, ThreadPool& pool, const LoopControl& control) {
   check_conv3d(args);
   const Conv3dTile tile = {.rows = kTileRows,
                            .panel_channels = kTileVectors * vector_lanes(),
-                           .chunk_depth = Conv3dOperands<T>::kChunkDepth,
-                           .group = Conv3dOperands<T>::kGroup};
+                           .chunk_depth = Operands::kChunkDepth,
+                           .group = Operands::kGroup};
   const Conv3dBlocks blocks = plan_conv3d(args, tile, pool.threads());
   const int64_t items = blocks.items();
   SumBuffers buffers(blocks.block_pixels * blocks.item_panels * tile.panel_channels,
                      std::min<int64_t>(items, pool.threads()));
   const auto item = [&](int64_t index) {
     auto buffer = buffers.take();
-    run_item<T>(args, blocks, conv3d_item(blocks, index), buffer.get());
+    run_item<Operands>(args, blocks, conv3d_item(blocks, index), buffer.get());
     buffers.give_back(std::move(buffer));
   };
   pool.run(items, item, control);
 }
 
-template <class T>
+template <class Operands>
 int64_t packed_bytes(int64_t filters, int64_t c_in, int64_t taps, int64_t parts) {
-  return parts * round_up(filters / parts, vector_lanes()) *
-         round_up(c_in, Conv3dOperands<T>::kGroup) * taps * static_cast<int64_t>(sizeof(T));
+  return parts * round_up(filters / parts, vector_lanes()) * round_up(c_in, Operands::kGroup) *
+         taps * static_cast<int64_t>(sizeof(typename Operands::Stored));
 }
 
 // One part; returns the end of what it wrote.
-template <class T>
+template <int64_t kGroup, class T>
 T* pack_part(const float* weight, int64_t filters, int64_t c_in, int64_t taps, T* to) {
-  constexpr int64_t kGroup = Conv3dOperands<T>::kGroup;
   const int64_t padded = round_up(filters, vector_lanes());
   const int64_t panel_width = kTileVectors * vector_lanes();
   for (int64_t first = 0; first < padded; first += panel_width) {
@@ -394,7 +469,7 @@ T* pack_part(const float* weight, int64_t filters, int64_t c_in, int64_t taps, T
       for (int64_t out = first; out < end; ++out) {
         for (int64_t c = channel; c < channel + kGroup; ++c) {
           const bool exists = out < filters && c < c_in;
-          *to++ = exists ? Conv3dOperands<T>::pack(weight[(out * c_in + c) * taps + tap]) : T{};
+          pack_value(exists ? weight[(out * c_in + c) * taps + tap] : 0.0F, to++);
         }
       }
     }
@@ -402,35 +477,38 @@ T* pack_part(const float* weight, int64_t filters, int64_t c_in, int64_t taps, T
   return to;
 }
 
-template <class T>
+template <class Operands>
 void pack(const float* weight, int64_t filters, int64_t c_in, int64_t taps, int64_t parts,
           std::byte* packed) {
-  T* to = reinterpret_cast<T*>(packed);
+  auto* to = reinterpret_cast<typename Operands::Stored*>(packed);
   const int64_t part_filters = filters / parts;
   for (int64_t part = 0; part < parts; ++part) {
-    to = pack_part(weight + part * part_filters * c_in * taps, part_filters, c_in, taps, to);
+    to = pack_part<Operands::kGroup>(weight + part * part_filters * c_in * taps, part_filters, c_in,
+                                     taps, to);
   }
 }
 
-template <class T>
+template <class Operands>
 constexpr Conv3dKernel row(const char* name) {
   return {.name = name,
           .target = HWY_TARGET,
-          .operands = Conv3dOperands<T>::kType,
-          .packed_bytes = packed_bytes<T>,
-          .pack = pack<T>,
-          .run = run<T>};
+          .operands = Operands::kType,
+          .packed_bytes = packed_bytes<Operands>,
+          .pack = pack<Operands>,
+          .run = run<Operands>};
 }
 
 constexpr auto kName = row_name("conv3d_f32_", HWY_STR(HWY_NAMESPACE));
 
 }  // namespace conv3d
 
-constexpr Conv3dKernel kConv3dFloat32 = conv3d::row<float>(conv3d::kName.data());
+constexpr Conv3dKernel kConv3dFloat32 = conv3d::row<Float32>(conv3d::kName.data());
 #if HWY_TARGET == ZOETROPE_CONV3D_BF16_TARGET
-constexpr Conv3dKernel kConv3dBFloat16 = conv3d::row<uint16_t>("conv3d_bf16_avx512bf16");
+constexpr Conv3dKernel kConv3dPairs = conv3d::row<BFloat16Pairs>("conv3d_bf16_avx512bf16");
+constexpr Conv3dKernel kConv3dExpanded = conv3d::row<BFloat16Expanded>("conv3d_bf16_avx3");
 #else
-constexpr Conv3dKernel kConv3dBFloat16 = {};  // of no instruction set
+constexpr Conv3dKernel kConv3dPairs = {};  // of no instruction set
+constexpr Conv3dKernel kConv3dExpanded = {};
 #endif
 
 }  // namespace HWY_NAMESPACE
@@ -440,18 +518,26 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace zoetrope::cpu {
 
+namespace {
+
+std::vector<Conv3dKernel> rows_of_this_machine() {
+  std::vector<Conv3dKernel> rows = supported_rows<Conv3dKernel>(
+      std::to_array<const Conv3dKernel*>(
+          {HWY_CHOOSE_TARGET_LIST(kConv3dPairs), HWY_CHOOSE_FALLBACK(kConv3dPairs),
+           HWY_CHOOSE_TARGET_LIST(kConv3dExpanded), HWY_CHOOSE_FALLBACK(kConv3dExpanded),
+           HWY_CHOOSE_TARGET_LIST(kConv3dFloat32), HWY_CHOOSE_FALLBACK(kConv3dFloat32)}),
+      hwy::SupportedTargets());
+  const auto is_bf16 = [](const Conv3dKernel& row) { return row.operands == DType::kBFloat16; };
+  if (!multiplies_bf16()) std::erase_if(rows, is_bf16);
+  const auto first = std::ranges::find_if(rows, is_bf16);
+  if (first != rows.end() && !multiplies_bf16_well()) std::iter_swap(first, first + 1);
+  return rows;
+}
+
+}  // namespace
+
 std::span<const Conv3dKernel> conv3d_kernels() {
-  static const std::vector<Conv3dKernel> rows = [] {
-    std::vector<Conv3dKernel> supported = supported_rows<Conv3dKernel>(
-        std::to_array<const Conv3dKernel*>(
-            {HWY_CHOOSE_TARGET_LIST(kConv3dBFloat16), HWY_CHOOSE_FALLBACK(kConv3dBFloat16),
-             HWY_CHOOSE_TARGET_LIST(kConv3dFloat32), HWY_CHOOSE_FALLBACK(kConv3dFloat32)}),
-        hwy::SupportedTargets());
-    if (!multiplies_bf16()) {
-      std::erase_if(supported, [](const auto& row) { return row.operands == DType::kBFloat16; });
-    }
-    return supported;
-  }();
+  static const std::vector<Conv3dKernel> rows = rows_of_this_machine();
   return rows;
 }
 

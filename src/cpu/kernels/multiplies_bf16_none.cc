@@ -7,6 +7,8 @@ namespace zoetrope::cpu {
 
 bool multiplies_bf16() { return false; }
 
+bool multiplies_bf16_well() { return false; }
+
 double multiply_bf16_in_registers(int64_t) {
   fail(ErrorCode::kInternal, "this processor does not multiply bfloat16");
 }

@@ -63,28 +63,34 @@ double median_of(std::vector<double> values) {
   return *middle;
 }
 
-}  // namespace
-
-double measure_peak_flops(DType operands, ThreadPool& pool, double seconds) {
+// The median of a few measurements of a loop that returns its flops.
+double peak_of(double (*loop)(int64_t rounds), ThreadPool& pool, double seconds) {
   constexpr int64_t kRounds = 10'000;  // about 20 microseconds
   constexpr int kMeasurements = 5;
-  const auto loop = [bf16 = operands == DType::kBFloat16 && multiplies_bf16()] {
-    return bf16 ? multiply_bf16_in_registers(kRounds)
-                : HWY_DYNAMIC_DISPATCH(multiply_add_in_registers)(kRounds);
-  };
   std::vector<double> rates;
   for (int i = 0; i < kMeasurements; ++i) {
     std::atomic<double> flops = 0;
     const auto start = std::chrono::steady_clock::now();
     const auto until_time_is_up = [&](int64_t) {
       do {
-        flops += loop();
+        flops += loop(kRounds);
       } while (seconds_since(start) < seconds / kMeasurements);
     };
     pool.run(pool.threads(), until_time_is_up);
     rates.push_back(flops / seconds_since(start));
   }
   return median_of(rates);
+}
+
+}  // namespace
+
+double measure_peak_flops(DType operands, ThreadPool& pool, double seconds) {
+  const auto float32 = [](int64_t rounds) {
+    return HWY_DYNAMIC_DISPATCH(multiply_add_in_registers)(rounds);
+  };
+  if (operands == DType::kFloat32 || !multiplies_bf16()) return peak_of(float32, pool, seconds);
+  return std::max(peak_of(multiply_bf16_in_registers, pool, seconds / 2),
+                  peak_of(float32, pool, seconds / 2));
 }
 
 double measure_copy_bandwidth(ThreadPool& pool) {

@@ -27,15 +27,14 @@ constexpr std::array<char, 40> row_name(std::string_view family, std::string_vie
 template <typename Row, size_t count>
 std::vector<Row> supported_rows(const std::array<const Row*, count>& candidates,
                                 int64_t supported) {
-  std::vector<Row> rows;
+  std::vector<const Row*> chosen;
   for (const Row* row : candidates) {
     if (row == nullptr || (row->target & supported) == 0) continue;
-    const auto is_same = [row](const Row& other) {
-      return other.target == row->target && other.operands == row->operands;
-    };
-    if (std::ranges::none_of(rows, is_same)) rows.push_back(*row);
+    if (std::ranges::find(chosen, row) == chosen.end()) chosen.push_back(row);
   }
-  std::ranges::stable_sort(rows, {}, &Row::target);
+  std::ranges::stable_sort(chosen, {}, &Row::target);
+  std::vector<Row> rows;
+  for (const Row* row : chosen) rows.push_back(*row);
   return rows;
 }
 
