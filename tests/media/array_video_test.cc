@@ -194,6 +194,11 @@ TEST_F(ArrayVideoTest, TakesTheTensorNamedVideoOrTheOnlyOne) {
   EXPECT_EQ(error_of([&] { read_clip(path); }).code(), ErrorCode::kIo);
 }
 
+TEST_F(ArrayVideoTest, ABrokenFileIsABrokenInput) {
+  write_bytes(folder_.file("a.safetensors"), std::string("\x20\0\0\0\0\0\0\0{\"video\": 1", 19));
+  EXPECT_EQ(error_of([&] { read_clip(folder_.file("a.safetensors")); }).code(), ErrorCode::kIo);
+}
+
 TEST_F(ArrayVideoTest, LatentsAreNotAVideo) {
   std::vector<float> values(16 * 4, -1.0F);
   const std::string path = folder_.file("a.safetensors");

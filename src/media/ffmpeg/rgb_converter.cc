@@ -5,7 +5,6 @@ extern "C" {
 #include <libavutil/pixdesc.h>
 }
 
-#include <cmath>
 #include <utility>
 
 #include "base/fail.h"
@@ -36,7 +35,7 @@ Walk make_walk(const Orientation& orientation, int64_t height, int64_t width) {
 }
 
 void store(float value, uint8_t* destination) {
-  *destination = static_cast<uint8_t>(std::lround(value * 255));
+  *destination = static_cast<uint8_t>(value * 255 + 0.5F);  // to nearest: value is 0 to 1
 }
 
 void store(float value, float* destination) { *destination = 2 * value - 1; }
