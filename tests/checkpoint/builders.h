@@ -12,7 +12,7 @@ namespace zoetrope {
 // `value` in `size` bytes, little-endian.
 inline std::string little(uint64_t value, size_t size) {
   std::string bytes;
-  for (size_t i = 0; i < size; ++i) bytes += static_cast<char>(value >> (8 * i));
+  for (size_t i = 0; i < size; ++i) bytes += static_cast<char>(i < 8 ? value >> (8 * i) : 0);
   return bytes;
 }
 
