@@ -28,8 +28,7 @@ ReadAhead::Settings read_settings(const Options& options, const Jobs& jobs, Repo
 }  // namespace
 
 VideoInput::VideoInput(const Options& options, const Jobs& jobs, Report& report)
-    : options_(options),
-      report_(report),
+    : report_(report),
       single_(!jobs.many),
       ahead_(read_settings(options, jobs, report)) {}
 

@@ -38,7 +38,6 @@ class VideoInput {
  private:
   std::string describe_frames(int64_t frames) const;
 
-  const Options& options_;
   Report& report_;
   bool single_;
   ReadAhead ahead_;
