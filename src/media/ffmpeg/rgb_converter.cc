@@ -35,7 +35,7 @@ Walk make_walk(const Orientation& orientation, int64_t height, int64_t width) {
 }
 
 void store(float value, uint8_t* destination) {
-  *destination = static_cast<uint8_t>(value * 255 + 0.5F);  // to nearest: value is 0 to 1
+  *destination = static_cast<uint8_t>(static_cast<int>(value * 510 + 1) / 2);  // to nearest
 }
 
 void store(float value, float* destination) { *destination = 2 * value - 1; }
