@@ -49,10 +49,7 @@ void add_inputs(CLI::App* command, TypedOptions& typed, const char* input, const
 }
 
 void add_model(CLI::App* command, TypedOptions& typed) {
-  command->add_option("--weights", typed.weights, kWeightsHelp)
-      ->type_name("W")
-      ->envname("ZOETROPE_WEIGHTS")
-      ->group(kModel);
+  option(command, kModel, "--weights", "W", typed.weights, kWeightsHelp);
   option(command, kModel, "--device", "NAME", typed.device,
          "auto or cpu (default auto); `zoetrope devices` lists them");
   option(command, kModel, "--dtype", "TYPE", typed.dtype,

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/compare.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "base/dtype.h"
-#include "base/fail.h"
 #include "cli/interrupt.h"
 #include "media/file_kind.h"
 #include "media/latent_file.h"
@@ -94,10 +95,17 @@ std::unique_ptr<media::VideoReader> open_output(const std::string& output) {
   return media::open_video_reader(output, options);
 }
 
-[[noreturn]] void fail_frames(const std::string& output, const std::string& reference) {
-  fail(ErrorCode::kInvalidArgument, "{}: expected as many frames as {} has, found another number",
-       output, reference);
+Comparison incomparable(const std::string& reference, double tolerance,
+                        const std::string& problem) {
+  Comparison comparison;
+  comparison.reference = reference;
+  comparison.max_error = std::numeric_limits<double>::infinity();
+  comparison.tolerance = tolerance;
+  comparison.problem = problem;
+  return comparison;
 }
+
+constexpr const char* kOtherFrames = "another number of frames";
 
 }  // namespace
 
@@ -109,9 +117,10 @@ Comparison compare_latents(const std::string& output, const std::string& referen
   const media::LatentInfo& b = right->info();
   if (a.channels != b.channels || a.frames != b.frames || a.height != b.height ||
       a.width != b.width) {
-    fail(ErrorCode::kInvalidArgument,
-         "{}: expected latents [{},{},{},{}] as in {}, found [{},{},{},{}]", output, b.channels,
-         b.frames, b.height, b.width, reference, a.channels, a.frames, a.height, a.width);
+    return incomparable(
+        reference, tolerance,
+        fmt::format("expected latents [{},{},{},{}], found [{},{},{},{}]", b.channels, b.frames,
+                    b.height, b.width, a.channels, a.frames, a.height, a.width));
   }
   const int64_t values = a.channels * kBlock * a.height * a.width;
   std::vector<float> left_values(static_cast<size_t>(values));
@@ -119,7 +128,9 @@ Comparison compare_latents(const std::string& output, const std::string& referen
   Differences differences;
   for (int64_t n = 0; (n = left->read(kBlock, left_values.data())) > 0;) {
     check_interrupted();
-    if (right->read(kBlock, right_values.data()) != n) fail_frames(output, reference);
+    if (right->read(kBlock, right_values.data()) != n) {
+      return incomparable(reference, tolerance, kOtherFrames);
+    }
     for (int64_t i = 0; i < values / kBlock * n; ++i) {
       differences.add(left_values[static_cast<size_t>(i)], right_values[static_cast<size_t>(i)]);
     }
@@ -134,8 +145,9 @@ Comparison compare_videos(const std::string& output, const std::string& referenc
   const media::VideoInfo& a = left->info();
   const media::VideoInfo& b = right->info();
   if (a.height != b.height || a.width != b.width) {
-    fail(ErrorCode::kInvalidArgument, "{}: expected {}x{} pixels as in {}, found {}x{}", output,
-         b.width, b.height, reference, a.width, a.height);
+    return incomparable(
+        reference, tolerance,
+        fmt::format("expected {}x{} pixels, found {}x{}", b.width, b.height, a.width, a.height));
   }
   SignedFrames left_frames(*left);
   SignedFrames right_frames(*right);
@@ -143,7 +155,9 @@ Comparison compare_videos(const std::string& output, const std::string& referenc
   for (;;) {
     check_interrupted();
     const int64_t n = left_frames.read();
-    if (right_frames.read() != n) fail_frames(output, reference);
+    if (right_frames.read() != n) {
+      return incomparable(reference, tolerance, kOtherFrames);
+    }
     if (n == 0) break;
     for (int64_t i = 0; i < n * a.height * a.width * 3; ++i) {
       const int64_t frame = i / (a.height * a.width * 3);

@@ -15,11 +15,12 @@ struct Comparison {
   double rms_error = 0;
   double psnr = 0;  // dB; the peak of a video is 2 (-1 to 1), of latents `largest`
   double tolerance = 0;
-  bool match = false;  // max_error <= tolerance * largest
+  bool match = false;   // max_error <= tolerance * largest
+  std::string problem;  // why nothing can be compared: another size or number of frames; or empty
 };
 
-// Both read the files piece by piece. They throw kIo and the like, and kInvalidArgument if sizes or
-// latent scales differ.
+// Both read the files piece by piece. They throw kIo and the like, and kInvalidArgument if latent
+// scales differ.
 Comparison compare_latents(const std::string& output, const std::string& reference,
                            double tolerance);
 Comparison compare_videos(const std::string& output, const std::string& reference,

@@ -47,6 +47,16 @@ bool has_rate(const std::string& output) {
   return kind == media::FileKind::kVideo || kind == media::FileKind::kY4mPipe;
 }
 
+// True for what was meant for encode.
+bool is_picture(const std::string& path) {
+  try {
+    const media::FileKind kind = media::classify_input(path);
+    return kind == media::FileKind::kVideo || kind == media::FileKind::kImage;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 class DecodeCommand {
  public:
   DecodeCommand(const Options& options, const Jobs& jobs, Report& report)
@@ -90,8 +100,17 @@ class DecodeCommand {
 
  private:
   std::unique_ptr<media::LatentReader> open(const Job& job) const {
+    if (job.input == "-") {
+      fail(ErrorCode::kInvalidArgument, "-: latents are read from files only: name one");
+    }
     const media::Notice notice = [this](const std::string& text) { report_.note(text); };
-    return media::open_latent_reader(job.input, {options_.latent_scale, notice});
+    try {
+      return media::open_latent_reader(job.input, {options_.latent_scale, notice});
+    } catch (const Error&) {
+      if (!is_picture(job.input)) throw;
+      fail(ErrorCode::kIo, "{}: expected latents, found a video or image: zoetrope encode takes it",
+           job.input);
+    }
   }
 
   void check_channels(const Job& job, const media::LatentInfo& latents) const {

@@ -69,28 +69,35 @@ bool may_pad_to(int64_t recorded, int64_t coded, int64_t stride) {
   return recorded <= coded && recorded > coded - stride && recorded > 0;
 }
 
+// The way out that is open for outputs that cannot record the original.
+const char* other_output(const FitPolicy& policy) {
+  return policy.output_records_source ? "" : ", or write .safetensors, which records the original";
+}
+
 }  // namespace
 
 FitPolicy fit_policy(const Options& options, bool output_records_source) {
   const FitFrames frames = output_records_source ? FitFrames::kPad : FitFrames::kRefuse;
   const FitSize size = output_records_source ? FitSize::kPad : FitSize::kRefuse;
-  return {options.fit_frames.value_or(frames), options.fit_size.value_or(size)};
+  return {options.fit_frames.value_or(frames), options.fit_size.value_or(size),
+          output_records_source};
 }
 
 FittedSize fit_size(const std::string& input, const media::VideoInfo& video, int64_t stride,
-                    FitSize policy) {
+                    const FitPolicy& policy) {
   FittedSize fitted = {.height = round_up(video.height, stride),
                        .width = round_up(video.width, stride),
                        .source_height = video.height,
                        .source_width = video.width};
-  if (!fitted.padded() || policy == FitSize::kPad) return fitted;
+  if (!fitted.padded() || policy.size == FitSize::kPad) return fitted;
   const int64_t height = video.height / stride * stride;
   const int64_t width = video.width / stride * stride;
-  if (policy == FitSize::kRefuse) {
+  if (policy.size == FitSize::kRefuse) {
     fail(ErrorCode::kInvalidArgument,
          "{}: expected a size in multiples of {}, found {}x{}: choose --fit-size pad ({}x{}) or "
-         "crop ({}x{}), or scale the video before",
-         input, stride, video.width, video.height, fitted.width, fitted.height, width, height);
+         "crop ({}x{}), or scale the video before{}",
+         input, stride, video.width, video.height, fitted.width, fitted.height, width, height,
+         other_output(policy));
   }
   if (height == 0 || width == 0) {
     fail(ErrorCode::kInvalidArgument,
@@ -119,13 +126,14 @@ int64_t missing_frames(int64_t frames, int64_t stride) {
   return (stride - (frames - 1) % stride) % stride;
 }
 
-void check_frames(const std::string& input, int64_t frames, int64_t stride, FitFrames policy) {
+void check_frames(const std::string& input, int64_t frames, int64_t stride,
+                  const FitPolicy& policy) {
   const int64_t missing = missing_frames(frames, stride);
-  if (missing == 0 || policy != FitFrames::kRefuse) return;
+  if (missing == 0 || policy.frames != FitFrames::kRefuse) return;
   fail(ErrorCode::kInvalidArgument,
        "{}: expected {}k+1 frames, found {}: choose --fit-frames pad ({}) or trim ({}), or some of "
-       "them with --frames A:B",
-       input, stride, frames, frames + missing, frames + missing - stride);
+       "them with --frames A:B{}",
+       input, stride, frames, frames + missing, frames + missing - stride, other_output(policy));
 }
 
 media::Frames fit_frames(const media::Frames& frames, const FittedSize& fitted,

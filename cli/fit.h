@@ -17,6 +17,7 @@ namespace zoetrope::cli {
 struct FitPolicy {
   FitFrames frames = FitFrames::kPad;
   FitSize size = FitSize::kPad;
+  bool output_records_source = true;
 };
 
 // Padding is the default only for an output that can record the original.
@@ -36,7 +37,7 @@ struct FittedSize {
 
 // `stride`: the model's. Throws kInvalidArgument, naming `input`, if the policy refuses.
 FittedSize fit_size(const std::string& input, const media::VideoInfo& video, int64_t stride,
-                    FitSize policy);
+                    const FitPolicy& policy);
 
 // One line about what was done to the size, or nothing.
 std::string describe_fit(const media::VideoInfo& video, const FittedSize& fitted);
@@ -45,7 +46,8 @@ std::string describe_fit(const media::VideoInfo& video, const FittedSize& fitted
 int64_t missing_frames(int64_t frames, int64_t stride);
 
 // Throws kInvalidArgument, naming `input`, if the policy refuses a video of `frames` frames.
-void check_frames(const std::string& input, int64_t frames, int64_t stride, FitFrames policy);
+void check_frames(const std::string& input, int64_t frames, int64_t stride,
+                  const FitPolicy& policy);
 
 // Frames of the video's size, made fit; the result is a view of `buffer`, or of `frames` itself if
 // there is nothing to do.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <utility>
 
 #include "base/fail.h"
@@ -73,7 +75,8 @@ std::string parse_device(const std::string& text) {
 
 void interpret_model(const TypedOptions& typed, Options& options) {
   LoadOptions& load = options.load;
-  options.weights = typed.weights;
+  const char* weights = std::getenv("ZOETROPE_WEIGHTS");
+  options.weights = typed.weights.empty() && weights != nullptr ? weights : typed.weights;
   if (!typed.device.empty()) load.device = parse_device(typed.device);
   if (!typed.dtype.empty()) {
     load.encode_dtype = load.decode_dtype = parse_operand_type("--dtype", typed.dtype);

@@ -54,7 +54,8 @@ std::string to_json(const Outcome& outcome) {
                       {"rms_error", finite(comparison.rms_error)},
                       {"psnr", finite(comparison.psnr)},
                       {"tolerance", comparison.tolerance},
-                      {"match", comparison.match}};
+                      {"match", comparison.match},
+                      {"problem", comparison.problem}};
   }
   if (!outcome.error.empty()) line["error"] = outcome.error;
   return line.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -71,6 +72,9 @@ std::string to_text(const Outcome& outcome) {
   }
   if (outcome.comparison) {
     const Comparison& comparison = *outcome.comparison;
+    if (!comparison.problem.empty()) {
+      return fmt::format("{}\ndiffers from {}: {}", text, comparison.reference, comparison.problem);
+    }
     text += fmt::format(
         "\n{} {}: largest error {:.3g}, {:.3g} allowed ({:.3g} of the largest value {:.4g}), rms "
         "error {:.3g}, PSNR {:.1f} dB",

@@ -28,8 +28,7 @@ ReadAhead::Settings read_settings(const Options& options, const Jobs& jobs, Repo
 }  // namespace
 
 VideoInput::VideoInput(const Options& options, const Jobs& jobs, Report& report)
-    : options_(options),
-      report_(report),
+    : report_(report),
       single_(!jobs.many),
       ahead_(read_settings(options, jobs, report)) {}
 
@@ -45,7 +44,7 @@ const media::VideoInfo& VideoInput::open() {
 std::string VideoInput::describe_frames(int64_t frames) const {
   const int64_t missing = missing_frames(frames, temporal_stride_);
   if (missing == 0) return "";
-  if (fit_frames_ == FitFrames::kTrim) {
+  if (policy_.frames == FitFrames::kTrim) {
     return fmt::format("{} frames are trimmed to {}", frames, frames + missing - temporal_stride_);
   }
   return fmt::format("{} frames are padded to {} by repeating the last one", frames,
@@ -55,12 +54,12 @@ std::string VideoInput::describe_frames(int64_t frames) const {
 FittedSize VideoInput::fit(const std::string& input, const FitPolicy& policy,
                            const ModelInfo& model) {
   input_ = input;
-  fit_frames_ = policy.frames;
+  policy_ = policy;
   temporal_stride_ = model.temporal_stride;
-  const FittedSize fitted = fit_size(input, video_, model.spatial_stride, policy.size);
+  const FittedSize fitted = fit_size(input, video_, model.spatial_stride, policy);
   std::string text = describe_fit(video_, fitted);
   // What a file promises is seldom wrong, and refusing at the end would waste all the work.
-  if (video_.frames) check_frames(input, *video_.frames, temporal_stride_, policy.frames);
+  if (video_.frames) check_frames(input, *video_.frames, temporal_stride_, policy);
   if (video_.frames && video_.frames_exact) {
     const std::string frames = describe_frames(*video_.frames);
     text += (text.empty() || frames.empty() ? "" : ", ") + frames;
@@ -93,7 +92,7 @@ int64_t VideoInput::encode_all(Encoding& encoding, const BlockSink& before) {
   }
   if (encoding.frames() == 0) fail(ErrorCode::kIo, "{}: no frames in it", input_);
   if (!video_.frames || !video_.frames_exact) {
-    check_frames(input_, encoding.frames(), temporal_stride_, fit_frames_);
+    check_frames(input_, encoding.frames(), temporal_stride_, policy_);
     const std::string text = describe_frames(encoding.frames());
     if (!text.empty()) report_.note(input_ + ": " + text);
   }

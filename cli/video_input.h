@@ -38,13 +38,12 @@ class VideoInput {
  private:
   std::string describe_frames(int64_t frames) const;
 
-  const Options& options_;
   Report& report_;
   bool single_;
   ReadAhead ahead_;
   media::VideoInfo video_;
   std::string input_;
-  FitFrames fit_frames_ = FitFrames::kPad;
+  FitPolicy policy_;
   int64_t temporal_stride_ = 1;
   double shown_ = 0;          // frames before the current push
   double pushed_frames_ = 0;  // of the current push

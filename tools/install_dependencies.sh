@@ -7,7 +7,7 @@ set -euo pipefail
 
 packages=(
   cmake ninja-build g++ make pkg-config git python3 ffmpeg
-  libhwy-dev libfmt-dev nlohmann-json3-dev libzip-dev libxxhash-dev libcli11-dev
+  libhwy-dev libfmt-dev nlohmann-json3-dev libxxhash-dev libcli11-dev
   libavformat-dev libavcodec-dev libavutil-dev libswscale-dev
   libgtest-dev libgmock-dev libbenchmark-dev
 )

@@ -57,8 +57,8 @@ void run(const char* weights) {
     const int64_t latents = encoder.ready(1);  // 1 for frames 0, 4, 8, ...: else 0
     const zoetrope::TensorView latent_view = {.data = latent.data(),
                                               .shape = {info.latent_channels, latents, h, w}};
-    encoder.push(frames_view(frame, 1), {.latent = latents > 0 ? latent_view
-                                                               : zoetrope::TensorView{}});
+    encoder.push(frames_view(frame, 1),
+                 {.latent = latents > 0 ? latent_view : zoetrope::TensorView{}});
     if (latents == 0) continue;
     const int64_t ready = decoder.ready(latents);
     std::vector<uint8_t> decoded(static_cast<size_t>(ready * kHeight * kWidth * 3));

@@ -51,11 +51,10 @@ std::string find_root(const Members& members, const std::string& source) {
     root = std::move(folder);
   }
   if (root) return *root;
-  fail(
-      ErrorCode::kCheckpoint,
-      "{}: a zip archive without <folder>/data.pkl is not a torch checkpoint (it holds {}): give a "
-      ".safetensors or .pth file",
-      source, printable(members.begin()->first));
+  fail(ErrorCode::kCheckpoint,
+       "{}: a zip archive without <folder>/data.pkl is not a torch checkpoint ({}): give a "
+       ".safetensors or .pth file",
+       source, members.empty() ? "it is empty" : "it holds " + printable(members.begin()->first));
 }
 
 std::string_view text_of(const MappedFile& file, const ZipMember& member) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// Fields as in PKWARE's APPNOTE, sections 4.3 and 4.5.3. Read here and not with a library because
+// libzip does not tell where a stored member lies, so overlaps could not be seen nor tensors be
+// mapped, and Debian 12's minizip takes the end of the file for zeros and reads no 64-bit sizes.
 #include "checkpoint/zip_directory.h"
-
-#include <unzip.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <memory>
+#include <string_view>
 #include <vector>
 
 #include "base/fail.h"
@@ -16,173 +17,198 @@ namespace zoetrope {
 namespace {
 
 constexpr size_t kMaxMembers = 100'000;
-constexpr size_t kLocalHeaderSize = 30;  // without name and extra field
-constexpr unsigned kEncryptedFlags = 0x0001 | 0x0040 | 0x2000;
+constexpr size_t kLocalHeaderSize = 30;
+constexpr size_t kEntrySize = 46;
+constexpr size_t kEndSize = 22;
+constexpr size_t kEnd64Size = 56;
+constexpr size_t kLocator64Size = 20;
+constexpr uint64_t kEncryptedFlags = 0x0001 | 0x0040 | 0x2000;
+constexpr uint64_t kSizesFollowFlag = 0x0008;  // the member's own header may leave them 0
+constexpr uint64_t kIn64BitField = UINT32_MAX;
 
-// The file as minizip reads it.
-struct Reader {
-  std::span<const std::byte> bytes;
-  size_t position = 0;
-  bool ended = false;  // a read went past the end
+using namespace std::string_view_literals;
+constexpr std::string_view kLocalHeader = "PK\x03\x04"sv;
+constexpr std::string_view kEntry = "PK\x01\x02"sv;
+constexpr std::string_view kEnd = "PK\x05\x06"sv;
+constexpr std::string_view kEnd64 = "PK\x06\x06"sv;
+constexpr std::string_view kLocator64 = "PK\x06\x07"sv;
+
+// Where the directory's entries are.
+struct Span {
+  uint64_t count = 0;
+  uint64_t offset = 0;
+  uint64_t size = 0;
 };
 
-Reader* reader_of(voidpf stream) { return static_cast<Reader*>(stream); }
-
-voidpf open_reader(voidpf opaque, const void* /*name*/, int /*mode*/) { return opaque; }
-
-uLong read_bytes(voidpf /*opaque*/, voidpf stream, void* destination, uLong size) {
-  Reader* reader = reader_of(stream);
-  const size_t count = std::min<size_t>(size, reader->bytes.size() - reader->position);
-  if (count > 0) std::memcpy(destination, reader->bytes.data() + reader->position, count);
-  reader->position += count;
-  reader->ended |= count < size;
-  return count;
-}
-
-ZPOS64_T tell(voidpf /*opaque*/, voidpf stream) { return reader_of(stream)->position; }
-
-long seek(voidpf /*opaque*/, voidpf stream, ZPOS64_T offset, int origin) {
-  Reader* reader = reader_of(stream);
-  uint64_t base = 0;
-  if (origin == ZLIB_FILEFUNC_SEEK_CUR) base = reader->position;
-  if (origin == ZLIB_FILEFUNC_SEEK_END) base = reader->bytes.size();
-  uint64_t position = 0;
-  if (__builtin_add_overflow(base, offset, &position)) return -1;
-  if (position > reader->bytes.size()) return -1;
-  reader->position = position;
-  return 0;
-}
-
-int close_reader(voidpf /*opaque*/, voidpf /*stream*/) { return 0; }
-
-// minizip takes the end of the file for zeros unless it is called an error.
-int error_of(voidpf /*opaque*/, voidpf stream) { return reader_of(stream)->ended ? 1 : 0; }
+// One entry of the directory.
+struct Entry {
+  std::string name;
+  uint64_t flags = 0;
+  uint64_t method = 0;
+  uint64_t packed_size = 0;
+  uint64_t size = 0;
+  uint64_t offset = 0;  // of the member's own header
+};
 
 // A member with the bytes it occupies, its own header included.
 struct Extent {
-  size_t begin = 0;
-  size_t end = 0;
+  uint64_t begin = 0;
+  uint64_t end = 0;
   std::string name;
 };
 
 class Directory {
  public:
   Directory(std::span<const std::byte> file, const std::string& source)
-      : source_(source), reader_{file, 0, false} {
-    zlib_filefunc64_def functions = {};
-    functions.zopen64_file = open_reader;
-    functions.zread_file = read_bytes;
-    functions.ztell64_file = tell;
-    functions.zseek64_file = seek;
-    functions.zclose_file = close_reader;
-    functions.zerror_file = error_of;
-    functions.opaque = &reader_;
-    zip_.reset(unzOpen2_64(source.c_str(), &functions));
-    if (!zip_) damaged("no directory at the end, or an empty one");
-  }
+      : file_(reinterpret_cast<const char*>(file.data()), file.size()), source_(source) {}
 
   std::map<std::string, ZipMember> read() {
-    unz_global_info64 info = {};
-    if (unzGetGlobalInfo64(zip_.get(), &info) != UNZ_OK) damaged("no directory");
-    if (info.number_entry == 0) damaged("no members");
-    if (info.number_entry > kMaxMembers) damaged("more than 100000 members");
-    int status = unzGoToFirstFile(zip_.get());
-    const size_t directory = unzGetOffset64(zip_.get());
-    while (status == UNZ_OK) {
-      add_member();
-      status = unzGoToNextFile(zip_.get());
-    }
-    if (status != UNZ_END_OF_LIST_OF_FILE) damaged("the directory is cut");
-    check_overlap(directory);
+    const Span span = find_span();
+    if (span.count > kMaxMembers) damaged("more than 100000 members");
+    view(span.offset, span.size);
+    uint64_t position = span.offset;
+    for (uint64_t i = 0; i < span.count; ++i) add_member(read_entry(position));
+    if (position != span.offset + span.size) damaged("its directory has another size");
+    check_overlap(span.offset);
     return std::move(members_);
   }
 
  private:
-  struct Close {
-    void operator()(void* zip) const { unzClose(zip); }
-  };
-
   [[noreturn]] void damaged(const std::string& what) const {
     fail(ErrorCode::kCheckpoint, "{}: damaged zip archive: {}: get the file again", source_, what);
   }
 
-  void add_member() {
-    unz_file_info64 info = {};
-    const std::string name = read_name(info);
-    if ((info.flag & kEncryptedFlags) != 0) {
-      fail(ErrorCode::kCheckpoint, "{}: member {} is encrypted: decrypt the archive first", source_,
-           printable(name));
+  std::string_view view(uint64_t offset, uint64_t size) const {
+    if (offset > file_.size() || size > file_.size() - offset) damaged("it was cut");
+    return file_.substr(offset, size);
+  }
+
+  uint64_t number(uint64_t offset, size_t size) const {
+    uint64_t value = 0;
+    std::memcpy(&value, view(offset, size).data(), size);
+    return value;
+  }
+
+  // The end record is the file's last; only a comment of up to 64 KiB may follow in it.
+  uint64_t find_end() const {
+    if (file_.size() < kEndSize) damaged("no directory at the end");
+    const size_t last = file_.size() - kEndSize;
+    const size_t first = last - std::min<size_t>(last, UINT16_MAX);
+    for (size_t at = last + 1; at-- > first;) {
+      if (file_.substr(at).starts_with(kEnd) && number(at + 20, 2) == last - at) return at;
     }
-    if (info.compression_method != 0 || info.compressed_size != info.uncompressed_size) {
+    damaged("no directory at the end: the file was cut");
+  }
+
+  Span find_span() const {
+    const uint64_t end = find_end();
+    const Span span = {number(end + 10, 2), number(end + 16, 4), number(end + 12, 4)};
+    const bool wide =
+        end >= kLocator64Size && view(end - kLocator64Size, kLocator64Size).starts_with(kLocator64);
+    const Span found = wide ? find_span64(number(end - kLocator64Size + 8, 8)) : span;
+    // Readers differ in which of the two they believe, so they must agree.
+    const bool agree = same(span.count, found.count, UINT16_MAX) &&
+                       same(span.offset, found.offset, UINT32_MAX) &&
+                       same(span.size, found.size, UINT32_MAX);
+    if (!agree) damaged("it has two directories");
+    return found;
+  }
+
+  Span find_span64(uint64_t at) const {
+    if (!view(at, kEnd64Size).starts_with(kEnd64)) damaged("no directory at the end");
+    return {number(at + 32, 8), number(at + 48, 8), number(at + 40, 8)};
+  }
+
+  static bool same(uint64_t narrow, uint64_t wide, uint64_t in_wide) {
+    return narrow == wide || narrow == in_wide;
+  }
+
+  // Reads the entry at `position` and moves on to the next one.
+  Entry read_entry(uint64_t& position) const {
+    const uint64_t at = position;
+    if (!view(at, kEntrySize).starts_with(kEntry)) damaged("an entry is missing");
+    const uint64_t name_size = number(at + 28, 2);
+    const uint64_t extra_size = number(at + 30, 2);
+    Entry entry;
+    entry.name = view(at + kEntrySize, name_size);
+    entry.flags = number(at + 8, 2);
+    entry.method = number(at + 10, 2);
+    entry.packed_size = number(at + 20, 4);
+    entry.size = number(at + 24, 4);
+    entry.offset = number(at + 42, 4);
+    read_64_bit_field(at + kEntrySize + name_size, extra_size, entry);
+    position = at + kEntrySize + name_size + extra_size + number(at + 32, 2);
+    return entry;
+  }
+
+  // The extra field 1 holds, in this order, the numbers that did not fit 32 bits.
+  void read_64_bit_field(uint64_t at, uint64_t size, Entry& entry) const {
+    const uint64_t end = at + size;
+    while (end - at >= 4) {
+      const uint64_t id = number(at, 2);
+      const uint64_t field_end = at + 4 + number(at + 2, 2);
+      if (field_end > end) damaged(printable(entry.name) + ": an extra field is cut");
+      at += 4;
+      for (uint64_t* value : {&entry.size, &entry.packed_size, &entry.offset}) {
+        if (id != 1 || *value != kIn64BitField || field_end - at < 8) continue;
+        *value = number(at, 8);
+        at += 8;
+      }
+      at = field_end;
+    }
+  }
+
+  void add_member(const Entry& entry) {
+    if ((entry.flags & kEncryptedFlags) != 0) {
+      fail(ErrorCode::kCheckpoint, "{}: member {} is encrypted: decrypt the archive first", source_,
+           printable(entry.name));
+    }
+    if (entry.method != 0 || entry.packed_size != entry.size) {
       fail(ErrorCode::kCheckpoint,
            "{}: member {} is compressed; expected a stored one, as torch.save writes: zip it again "
            "with -0",
-           source_, printable(name));
+           source_, printable(entry.name));
     }
-    const size_t size = info.uncompressed_size;
-    const size_t offset = open_member(name);
-    if (offset > reader_.bytes.size() || size > reader_.bytes.size() - offset) {
-      damaged(printable(name) + " lies outside of the file");
+    const uint64_t offset = entry.offset + check_local_header(entry);
+    if (offset > file_.size() || entry.size > file_.size() - offset) {
+      damaged(printable(entry.name) + " lies outside of the file");
     }
-    const size_t begin = check_local_name(name, offset);
-    extents_.push_back({begin, offset + size, name});
-    if (!members_.emplace(name, ZipMember{offset, size}).second) {
-      damaged(printable(name) + " stands twice");
+    extents_.push_back({entry.offset, offset + entry.size, entry.name});
+    if (!members_.emplace(entry.name, ZipMember{offset, entry.size}).second) {
+      damaged(printable(entry.name) + " stands twice");
     }
   }
 
-  std::string read_name(unz_file_info64& info) {
-    const auto get = [&](char* name, size_t size) {
-      return unzGetCurrentFileInfo64(zip_.get(), &info, name, size, nullptr, 0, nullptr, 0);
-    };
-    if (get(nullptr, 0) != UNZ_OK) damaged("the directory is cut");
-    std::string name(info.size_filename, '\0');
-    if (name.empty() || get(name.data(), name.size()) != UNZ_OK) damaged("a member has no name");
-    return name;
+  // Compares the member's own header with the directory and returns the header's size.
+  uint64_t check_local_header(const Entry& entry) const {
+    const uint64_t at = entry.offset;
+    const uint64_t name_size =
+        view(at, kLocalHeaderSize).starts_with(kLocalHeader) ? number(at + 26, 2) : UINT64_MAX;
+    const bool agree =
+        name_size == entry.name.size() && view(at + kLocalHeaderSize, name_size) == entry.name &&
+        number(at + 6, 2) == entry.flags && number(at + 8, 2) == entry.method &&
+        size_agrees(number(at + 18, 4), entry) && size_agrees(number(at + 22, 4), entry);
+    if (!agree) damaged(printable(entry.name) + ": its header differs from the directory");
+    return kLocalHeaderSize + name_size + number(at + 28, 2);
   }
 
-  // The position of the content. minizip compares the member's own header with the directory.
-  size_t open_member(const std::string& name) {
-    int method = 0;
-    int level = 0;
-    const int raw = 1;
-    if (unzOpenCurrentFile2(zip_.get(), &method, &level, raw) != UNZ_OK) {
-      damaged(printable(name) + ": its header differs from the directory");
-    }
-    const size_t offset = unzGetCurrentFileZStreamPos64(zip_.get());
-    const int extra = unzGetLocalExtrafield(zip_.get(), nullptr, 0);
-    unzCloseCurrentFile(zip_.get());
-    if (extra < 0) damaged(printable(name) + ": no extra field");
-    local_extra_ = static_cast<size_t>(extra);
-    return offset;
+  static bool size_agrees(uint64_t local, const Entry& entry) {
+    const bool follows = (entry.flags & kSizesFollowFlag) != 0 && local == 0;
+    return follows || same(local, entry.size, kIn64BitField);
   }
 
-  // minizip compares the names' lengths only. Returns where the member's own header starts.
-  size_t check_local_name(const std::string& name, size_t offset) const {
-    const size_t before = kLocalHeaderSize + name.size() + local_extra_;
-    if (offset < before) damaged(printable(name) + ": its header lies outside of the file");
-    const size_t begin = offset - before;
-    if (std::memcmp(reader_.bytes.data() + begin + kLocalHeaderSize, name.data(), name.size()) !=
-        0) {
-      damaged(printable(name) + ": its header has another name");
-    }
-    return begin;
-  }
-
-  void check_overlap(size_t directory) {
+  void check_overlap(uint64_t directory) {
     std::ranges::sort(extents_, {}, &Extent::begin);
     for (size_t i = 0; i < extents_.size(); ++i) {
-      const size_t limit = i + 1 < extents_.size() ? extents_[i + 1].begin : directory;
+      const uint64_t limit = i + 1 < extents_.size() ? extents_[i + 1].begin : directory;
       if (extents_[i].end > limit) {
         damaged(printable(extents_[i].name) + " overlaps what follows it");
       }
     }
   }
 
+  std::string_view file_;
   const std::string& source_;
-  Reader reader_;
-  std::unique_ptr<void, Close> zip_;
-  size_t local_extra_ = 0;  // of the member opened last
   std::vector<Extent> extents_;
   std::map<std::string, ZipMember> members_;
 };

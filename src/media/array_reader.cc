@@ -19,7 +19,7 @@ constexpr int64_t kScanBytes = 1 << 22;
 
 TensorSource open_source(const std::string& path) {
   if (looks_like_npy(path)) return open_npy_tensor(path);
-  const auto file = std::make_shared<const SafetensorsFile>(path);
+  const auto file = open_safetensors(path);
   const auto& tensors = file->tensors();
   if (tensors.contains("video")) return safetensors_tensor(file, "video");
   if (tensors.size() != 1) {

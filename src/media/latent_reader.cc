@@ -61,14 +61,6 @@ std::optional<LatentTensor> find_latent(const SafetensorsFile& file) {
   return LatentTensor{LatentKind::kForeign, name};
 }
 
-std::shared_ptr<const SafetensorsFile> open_safetensors(const std::string& path) {
-  try {
-    return std::make_shared<const SafetensorsFile>(path);
-  } catch (const Error& error) {
-    fail(ErrorCode::kIo, "{}", error.what());  // kCheckpoint is for weights
-  }
-}
-
 class MappedLatentReader final : public LatentReader {
  public:
   MappedLatentReader(const std::string& path, const LatentReadOptions& options) {

@@ -7,6 +7,14 @@
 
 namespace zoetrope::media {
 
+std::shared_ptr<const SafetensorsFile> open_safetensors(const std::string& path) {
+  try {
+    return std::make_shared<const SafetensorsFile>(path);
+  } catch (const Error& error) {
+    fail(ErrorCode::kIo, "{}", error.what());
+  }
+}
+
 TensorSource open_npy_tensor(const std::string& path) {
   const auto file = std::make_shared<const NpyFile>(path);
   return {path, file->dtype(), file->shape(), file->bytes(),

@@ -25,6 +25,9 @@ struct TensorSource {
   std::function<void(size_t offset, size_t size)> release;
 };
 
+// As SafetensorsFile, but with kIo for everything: these files are inputs, not weights.
+std::shared_ptr<const SafetensorsFile> open_safetensors(const std::string& path);
+
 TensorSource open_npy_tensor(const std::string& path);
 TensorSource safetensors_tensor(const std::shared_ptr<const SafetensorsFile>& file,
                                 const std::string& name);

@@ -9,7 +9,7 @@
 namespace zoetrope {
 
 DecodeStream::Implementation::Implementation(
-    std::shared_ptr<const Autoencoder::Implementation> model, const StreamOptions& options)
+    const std::shared_ptr<const Autoencoder::Implementation>& model, const StreamOptions& options)
     : core(model, *model->decode, options, 0) {
   check_video_format(options.video);
 }

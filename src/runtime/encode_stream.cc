@@ -30,7 +30,7 @@ struct LatentAffine {
 }  // namespace
 
 EncodeStream::Implementation::Implementation(
-    std::shared_ptr<const Autoencoder::Implementation> model, const StreamOptions& options)
+    const std::shared_ptr<const Autoencoder::Implementation>& model, const StreamOptions& options)
     : core(model, *model->encode, options, model->info.temporal_stride - 1) {
   check_video_format(options.video);
 }

@@ -18,7 +18,7 @@ struct EncodeViews {
 };
 
 struct ZOETROPE_HIDDEN EncodeStream::Implementation {
-  Implementation(std::shared_ptr<const Autoencoder::Implementation> model,
+  Implementation(const std::shared_ptr<const Autoencoder::Implementation>& model,
                  const StreamOptions& options);
 
   int64_t ready(int64_t frames) const;
@@ -38,7 +38,7 @@ struct ZOETROPE_HIDDEN EncodeStream::Implementation {
 };
 
 struct ZOETROPE_HIDDEN DecodeStream::Implementation {
-  Implementation(std::shared_ptr<const Autoencoder::Implementation> model,
+  Implementation(const std::shared_ptr<const Autoencoder::Implementation>& model,
                  const StreamOptions& options);
 
   int64_t ready(int64_t latents) const;

@@ -12,7 +12,7 @@ namespace zoetrope {
 // `value` in `size` bytes, little-endian.
 inline std::string little(uint64_t value, size_t size) {
   std::string bytes;
-  for (size_t i = 0; i < size; ++i) bytes += static_cast<char>(value >> (8 * i));
+  for (size_t i = 0; i < size; ++i) bytes += static_cast<char>(i < 8 ? value >> (8 * i) : 0);
   return bytes;
 }
 
@@ -82,6 +82,7 @@ struct ZipEntry {
   std::string local_name = name;
   int64_t declared_size = -1;    // -1: the content's
   int64_t declared_offset = -1;  // of the member's own header; -1: where it is
+  bool zip64 = false;            // the directory keeps sizes and offset in its 64-bit field
 };
 
 inline std::string zip_bytes(const std::vector<ZipEntry>& entries) {
@@ -96,9 +97,14 @@ inline std::string zip_bytes(const std::vector<ZipEntry>& entries) {
                                little(0, 4) + little(0, 4) + little(size, 4) + little(size, 4);
     file += "PK\x03\x04" + shared + little(entry.local_name.size(), 2) + little(0, 2) +
             entry.local_name + entry.content;
-    directory += "PK\x01\x02" + little(20, 2) + shared + little(entry.name.size(), 2) +
-                 little(0, 2) + little(0, 2) + little(0, 2) + little(0, 2) + little(0, 4) +
-                 little(offset, 4) + entry.name;
+    const std::string wide =
+        little(1, 2) + little(24, 2) + little(size, 8) + little(size, 8) + little(offset, 8);
+    const std::string extra = entry.zip64 ? wide : "";
+    const std::string narrow = little(entry.zip64 ? UINT32_MAX : size, 4);
+    directory += "PK\x01\x02" + little(20, 2) + shared.substr(0, 14) + narrow + narrow +
+                 little(entry.name.size(), 2) + little(extra.size(), 2) + little(0, 2) +
+                 little(0, 2) + little(0, 2) + little(0, 4) +
+                 little(entry.zip64 ? UINT32_MAX : offset, 4) + entry.name + extra;
   }
   const std::string count = little(entries.size(), 2);
   return file + directory + "PK\x05\x06" + little(0, 4) + count + count +

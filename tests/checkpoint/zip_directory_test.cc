@@ -30,8 +30,56 @@ TEST(ZipDirectory, FindsTheContentOfEachMember) {
   EXPECT_EQ(members.at("a/empty").size, 0U);
 }
 
-TEST(ZipDirectory, RefusesAnEmptyArchive) {
-  EXPECT_THAT(refused({}), HasSubstr("no directory at the end"));
+TEST(ZipDirectory, ReadsSizesAndOffsetsOf64Bits) {
+  const std::string bytes = zip_bytes(
+      {{.name = "a", .content = "hello"}, {.name = "b", .content = "world!", .zip64 = true}});
+  const ZipMember b = read(bytes).at("b");
+  EXPECT_EQ(bytes.substr(b.offset, b.size), "world!");
+  const auto refused_wide = [](int64_t size, int64_t offset) {
+    refused({{.name = "b",
+              .content = "world!",
+              .declared_size = size,
+              .declared_offset = offset,
+              .zip64 = true}});
+  };
+  refused_wide(INT64_MAX, -1);
+  refused_wide(int64_t{1} << 40, -1);
+  refused_wide(-1, INT64_MAX);
+  refused_wide(-1, int64_t{1} << 40);
+}
+
+TEST(ZipDirectory, FindsNothingInAnEmptyArchive) { EXPECT_TRUE(read(zip_bytes({})).empty()); }
+
+TEST(ZipDirectory, FindsTheDirectoryBeforeAComment) {
+  std::string bytes = zip_bytes({{.name = "a", .content = "hello"}});
+  const std::string comment = "PK\x05\x06 is how an end starts";
+  bytes.replace(bytes.size() - 2, 2, little(comment.size(), 2));
+  EXPECT_EQ(read(bytes + comment).size(), 1U);
+  refusal(ErrorCode::kCheckpoint, [&] { read(bytes + comment + "x"); });
+}
+
+// Adds a 64-bit end record that says `count` members, and its locator.
+std::string with_end64(std::string bytes, uint64_t count) {
+  const size_t end = bytes.size() - 22;
+  const uint64_t size = static_cast<uint8_t>(bytes[end + 12]);
+  const uint64_t offset = static_cast<uint8_t>(bytes[end + 16]);
+  const std::string end64 = "PK\x06\x06" + little(44, 8) + little(0, 12) + little(count, 8) +
+                            little(count, 8) + little(size, 8) + little(offset, 8);
+  const std::string locator = "PK\x06\x07" + little(0, 4) + little(end, 8) + little(1, 4);
+  return bytes.insert(end, end64 + locator);
+}
+
+TEST(ZipDirectory, ReadsThe64BitEndRecord) {
+  std::string bytes = with_end64(zip_bytes({{.name = "a", .content = "hello"}}), 1);
+  EXPECT_EQ(read(bytes).size(), 1U);
+  bytes.replace(bytes.size() - 14, 12, std::string(12, '\xff'));  // "see the 64-bit one"
+  EXPECT_EQ(read(bytes).size(), 1U);
+}
+
+TEST(ZipDirectory, RefusesTwoEndRecordsThatDisagree) {
+  const std::string bytes = zip_bytes({{.name = "a", .content = "hello"}});
+  EXPECT_THAT(refusal(ErrorCode::kCheckpoint, [&] { read(with_end64(bytes, 2)); }),
+              HasSubstr("two directories"));
 }
 
 TEST(ZipDirectory, RefusesACompressedMember) {
@@ -75,7 +123,7 @@ TEST(ZipDirectory, RefusesMembersOutsideOfTheFile) {
 
 TEST(ZipDirectory, RefusesAnotherNameInTheMembersOwnHeader) {
   EXPECT_THAT(refused({{.name = "aa", .content = "12", .local_name = "ab"}}),
-              HasSubstr("its header has another name"));
+              HasSubstr("its header differs"));
   refused({{.name = "aa", .content = "12", .local_name = "aaa"}});
 }
 

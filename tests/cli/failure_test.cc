@@ -116,6 +116,15 @@ TEST_F(Failure, WeightsAreFour) {
   expect(4, "other.safetensors", encode_with(folder_.path("other.safetensors")));
 }
 
+TEST_F(Failure, TheWeightsOptionWinsOverTheEnvironment) {
+  Words words = encode(clip_);
+  words.resize(4);  // without weights
+  words.insert(words.begin(), "ZOETROPE_WEIGHTS=" + folder_.path("none.pth"));
+  expect(3, "none.pth", words);
+  words.insert(words.end(), {"--weights", folder_.path("other.pth")});
+  expect(3, "other.pth", words);
+}
+
 TEST_F(Failure, WhatIsNotBuiltIsFive) {
   expect(5, "no CUDA backend", encode(clip_, {"--device", "cuda:0"}));
   expect(5, "float32", encode(clip_, {"--encode-dtype", "bfloat16"}));

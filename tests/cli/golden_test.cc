@@ -131,6 +131,16 @@ TEST(Expect, MatchAndDifferenceAreExitStatuses) {
   EXPECT_EQ(tolerated.status, 0) << tolerated.err;
 }
 
+TEST(Expect, AnotherShapeIsADifference) {
+  const ScratchFolder folder;
+  write_npy(folder.path("video.npy"), golden().load("video"));
+  write_npy(folder.path("other.npy"), Array::zeros({16, 1, 4, 6}));
+  const Finished run = zoetrope_tiny({"encode", folder.path("video.npy"), "-o",
+                                      folder.path("a.npy"), "--expect", folder.path("other.npy")});
+  EXPECT_EQ(run.status, 1) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("differs from"));
+}
+
 TEST(Expect, ComparesVideos) {
   const ScratchFolder folder;
   write_npy(folder.path("z.npy"), golden().load("z"));

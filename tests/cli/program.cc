@@ -44,8 +44,12 @@ int status_of(pid_t pid) {
 Program::Program(const Words& arguments, const Streams& streams) {
   std::string name = (fs::temp_directory_path() / "zoetrope-XXXXXX").string();
   folder_ = mkdtemp(name.data());
-  Words words = {ZOETROPE_PROGRAM};
-  words.insert(words.end(), arguments.begin(), arguments.end());
+  const auto assignment = [](const std::string& word) { return word.starts_with("ZOETROPE_"); };
+  const auto first = std::find_if_not(arguments.begin(), arguments.end(), assignment);
+  Words words = {"env"};
+  words.insert(words.end(), arguments.begin(), first);
+  words.emplace_back(ZOETROPE_PROGRAM);
+  words.insert(words.end(), first, arguments.end());
   pid_ = fork();
   if (pid_ != 0) return;
   const std::string input = streams.input.empty() ? "/dev/null" : streams.input;

@@ -22,7 +22,8 @@ struct Streams {
   int input_pipe = -1;  // or the reading end of a pipe
 };
 
-// The program in a process of its own, without ZOETROPE_WEIGHTS.
+// The program in a process of its own. ZOETROPE_WEIGHTS is not set, unless the first words are
+// "NAME=value", which set variables.
 class Program {
  public:
   explicit Program(const Words& arguments, const Streams& streams = {});

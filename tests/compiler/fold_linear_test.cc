@@ -70,7 +70,8 @@ TEST(FoldLinear, LeavesAValueThatOthersRead) {
     return builder.conv(name, in, graph::kNone, {}, weight, bias);
   };
   const graph::ValueId a = conv("a", x);
-  graph::Graph graph = std::move(builder).finish(builder.add("sum", conv("b", a), a));
+  const graph::ValueId sum = builder.add("sum", conv("b", a), a);
+  graph::Graph graph = std::move(builder).finish(sum);
   EXPECT_EQ(fold_linear(graph, {cpu::CpuTarget()}), 0);
 }
 

@@ -16,7 +16,6 @@ namespace zoetrope {
 namespace {
 
 using cpu::EdgeCopyArgs;
-using cpu::StridedTensor;
 
 using Shape = std::array<int64_t, 4>;  // (frames, height, width, channels)
 

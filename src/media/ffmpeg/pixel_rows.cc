@@ -85,7 +85,7 @@ void PixelRows::look_up(int component) {
   static constexpr std::array<int, 4> kShift = {16, 8, 0, 24};
   for (uint16_t& value : raw_) {
     uint32_t color = 0;
-    std::memcpy(&color, frame_.data[1] + 4 * value, sizeof(color));
+    std::memcpy(&color, frame_.data[1] + size_t{4} * value, sizeof(color));
     value = static_cast<uint16_t>(color >> kShift[static_cast<size_t>(component)] & 0xff);
   }
 }

@@ -5,7 +5,6 @@ extern "C" {
 #include <libavutil/pixdesc.h>
 }
 
-#include <cmath>
 #include <utility>
 
 #include "base/fail.h"
@@ -36,7 +35,7 @@ Walk make_walk(const Orientation& orientation, int64_t height, int64_t width) {
 }
 
 void store(float value, uint8_t* destination) {
-  *destination = static_cast<uint8_t>(std::lround(value * 255));
+  *destination = static_cast<uint8_t>(static_cast<int>(value * 510 + 1) / 2);  // to nearest
 }
 
 void store(float value, float* destination) { *destination = 2 * value - 1; }

@@ -45,7 +45,7 @@ class YuvClip {
     return {index * last / (steps - 1), index * 37 % (last + 1), index * 59 % (last + 1)};
   }
 
-  // `tags`: options of ffmpeg's output.
+  // `tags`: of ffmpeg's filter setparams.
   void write(const std::string& path, const std::string& tags) const {
     std::string planes;
     for (size_t plane = 0; plane < 3; ++plane) {
@@ -58,7 +58,8 @@ class YuvClip {
     write_bytes(path + ".raw", planes);
     const std::string format = depth_ == 8 ? "yuv444p" : "yuv444p" + std::to_string(depth_) + "le";
     run_ffmpeg("-f rawvideo -pix_fmt " + format + " -s 16x" + std::to_string(height_) + " -i " +
-               path + ".raw -c:v ffv1 " + tags + " " + path);
+               path + ".raw -c:v ffv1 " + (tags.empty() ? "" : "-vf setparams=" + tags + " ") +
+               path);
   }
 
   // Largest difference from what the matrix gives, in 8-bit code values.
@@ -110,13 +111,13 @@ TEST_F(ColorTest, UntaggedIsBt709FromSevenHundredTwentyLinesUp) {
 
 TEST_F(ColorTest, FollowsTags) {
   const YuvClip source(64, 8);
-  source.write(path(), "-colorspace bt709 -color_range tv");
+  source.write(path(), "colorspace=bt709:range=tv");
   const Clip tagged = read_clip(path());
   EXPECT_LE(source.error(tagged, kBt709, false), kOneCode);
   EXPECT_EQ(tagged.info.color, "bt709 limited");
   EXPECT_TRUE(tagged.notices.empty());
 
-  source.write(path(), "-colorspace smpte170m -color_range pc");
+  source.write(path(), "colorspace=smpte170m:range=pc");
   const Clip full = read_clip(path());
   EXPECT_LE(source.error(full, kBt601, true), kOneCode);
   EXPECT_GT(source.error(full, kBt601, false), 10);
@@ -125,7 +126,7 @@ TEST_F(ColorTest, FollowsTags) {
 
 TEST_F(ColorTest, TheMatrixOptionOverridesTags) {
   const YuvClip source(64, 8);
-  source.write(path(), "-colorspace bt709");
+  source.write(path(), "colorspace=bt709");
   const Clip clip = read_clip(path(), {.matrix = Matrix::kBt601});
   EXPECT_LE(source.error(clip, kBt601, false), kOneCode);
 }
@@ -133,7 +134,7 @@ TEST_F(ColorTest, TheMatrixOptionOverridesTags) {
 TEST_F(ColorTest, DeeperSourcesKeepTheirPrecision) {
   for (const int depth : {10, 12}) {
     const YuvClip source(64, depth);
-    source.write(path(), "-colorspace bt709");
+    source.write(path(), "colorspace=bt709");
     const Clip clip = read_clip(path());
     EXPECT_EQ(clip.info.format.dtype, DType::kFloat32);
     EXPECT_EQ(clip.info.format.range, Range::kSigned);
@@ -148,7 +149,7 @@ TEST_F(ColorTest, GrayFollowsItsRange) {
   write_bytes(folder_.file("raw"), ramp.data(), ramp.size());
   for (const bool full : {true, false}) {
     run_ffmpeg("-f rawvideo -pix_fmt gray -s 16x16 -i " + folder_.file("raw") +
-               " -c:v ffv1 -color_range " + (full ? "pc " : "tv ") + path());
+               " -c:v ffv1 -vf setparams=range=" + (full ? "pc " : "tv ") + path());
     const Clip clip = read_clip(path());
     EXPECT_EQ(clip.info.color, full ? "gray full" : "gray limited");
     for (size_t i = 0; i < ramp.size(); ++i) {
@@ -169,8 +170,8 @@ TEST_F(ColorTest, ChromaIsReadWhereItWasSampled) {
   write_bytes(folder_.file("raw"), planes);
   const auto red_at_seven = [&](const std::string& location) {
     run_ffmpeg("-f rawvideo -pix_fmt yuv420p -s 16x16 -i " + folder_.file("raw") +
-               " -c:v libx264 -qp 0 -colorspace bt709 -chroma_sample_location " + location + " " +
-               path());
+               " -c:v libx264 -qp 0 -vf setparams=colorspace=bt709 -chroma_sample_location " +
+               location + " " + path());
     const Clip clip = read_clip(path());
     const auto at = [&clip](size_t x) {
       return static_cast<double>(clip.bytes.at((8 * 16 + x) * 3));
@@ -183,8 +184,8 @@ TEST_F(ColorTest, ChromaIsReadWhereItWasSampled) {
 
 TEST_F(ColorTest, RefusesHdrAndNamesTheWayOut) {
   const YuvClip source(64, 10);
-  for (const char* tags : {"-color_trc smpte2084", "-color_trc arib-std-b67",
-                           "-color_primaries bt2020", "-colorspace bt2020nc"}) {
+  for (const char* tags : {"color_trc=smpte2084", "color_trc=arib-std-b67",
+                           "color_primaries=bt2020", "colorspace=bt2020nc"}) {
     source.write(path(), tags);
     const Error error = error_of([&] { read_clip(path(), {.matrix = Matrix::kBt709}); });
     EXPECT_EQ(error.code(), ErrorCode::kUnsupported) << tags;
@@ -194,7 +195,7 @@ TEST_F(ColorTest, RefusesHdrAndNamesTheWayOut) {
 
 TEST_F(ColorTest, RefusesAnUnknownMatrixUnlessToldAnother) {
   const YuvClip source(64, 8);
-  source.write(path(), "-colorspace ycgco");
+  source.write(path(), "colorspace=ycgco");
   const Error error = error_of([&] { read_clip(path()); });
   EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
   EXPECT_NE(std::string(error.what()).find("ycgco"), std::string::npos);

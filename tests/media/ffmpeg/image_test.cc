@@ -181,8 +181,8 @@ TEST_F(ImageTest, TurnsVideosUpright) {
         int y = m[1] * p + m[3] * q;
         if (m[0] + m[2] < 0) x += width - 1;
         if (m[1] + m[3] < 0) y += height - 1;
-        const auto stored = static_cast<size_t>((q * kWidth + p) * 3);
-        const auto shown = static_cast<size_t>((y * width + x) * 3);
+        const auto stored = static_cast<size_t>(q * kWidth + p) * 3;
+        const auto shown = static_cast<size_t>(y * width + x) * 3;
         ASSERT_EQ(static_cast<char>(clip.bytes.at(shown)), pixels.at(stored));
       }
     }

@@ -58,8 +58,8 @@ TEST_F(TimingTest, ConstantStreamsPassUnchanged) {
 }
 
 TEST_F(TimingTest, FramesInOrderOfShowing) {
-  const Clip read = read_clip(
-      clip("a.mp4", "25", 60, "-c:v libx264 -bf 3 -crf 10 -pix_fmt yuv444p -colorspace bt709"));
+  const Clip read =
+      read_clip(clip("a.mp4", "25", 60, "-c:v libx264 -bf 3 -crf 10 -pix_fmt yuv444p"));
   ASSERT_EQ(read.frames, 60);
   EXPECT_EQ(read.info.frames, 60);
   for (int i = 0; i < 60; ++i) EXPECT_NEAR(values_of(read)[static_cast<size_t>(i)], i, 2);
@@ -102,7 +102,7 @@ TEST_F(TimingTest, ResamplesByTheFrameShownThen) {
 TEST_F(TimingTest, VariableRatesBecomeConstant) {
   // Frames 20 to 29 are missing: frame 19 stays for eleven frame times.
   const std::string path =
-      clip("a.mkv", "30", 60, "-vf \"select='not(between(n,20,29))'\" -vsync vfr " + kLossless);
+      clip("a.mkv", "30", 60, "-vf \"select='not(between(n,20,29))'\" -fps_mode vfr " + kLossless);
   const Clip read = read_clip(path);
   EXPECT_TRUE(read.said("variable frame rate: resampled to 30")) << read.notices.front();
   EXPECT_TRUE(read.said("repeated: 10, left out: 0"));

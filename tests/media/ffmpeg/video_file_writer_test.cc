@@ -91,7 +91,8 @@ TEST_F(VideoFileWriterTest, BarsComeBack) {
     planes_of(name, 64);
     const Clip clip = read_clip(folder_.file(name));
     for (int bar = 0; bar < 8; ++bar) {
-      const auto at = static_cast<size_t>(3 * (32 * kWidth + bar * kBarWidth + kBarWidth / 2));
+      const int pixel = 32 * kWidth + bar * kBarWidth + kBarWidth / 2;
+      const auto at = static_cast<size_t>(pixel) * 3;
       for (size_t c = 0; c < 3; ++c) {
         // One code of YUV is up to 1.164 + 2.112 (blue, BT.709) of RGB.
         EXPECT_NEAR(clip.bytes.at(at + c), kBars[static_cast<size_t>(bar)][c], 3.3);
@@ -103,7 +104,7 @@ TEST_F(VideoFileWriterTest, BarsComeBack) {
 TEST_F(VideoFileWriterTest, MkvIsLossless) {
   for (const auto& [height, width] :
        {std::pair{48, 64}, {5, 7}, {1, 1}, {33, 2}, {3, 40}, {8, 9}}) {
-    const std::vector<uint8_t> pixels = noise(static_cast<size_t>(height * width * 3 * 4));
+    const std::vector<uint8_t> pixels = noise(static_cast<size_t>(height * width) * 3 * 4);
     write_clip(folder_.file("a.mkv"), {.height = height, .width = width}, pixels);
     const Clip clip = read_clip(folder_.file("a.mkv"));
     EXPECT_EQ(clip.bytes, pixels) << width << "x" << height;
