@@ -13,7 +13,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cpu/kernels/conv3d_blocks.h"
+#include "base/checked_math.h"
+#include "cpu/kernels/conv3d.h"
 #include "cpu/kernels/elementwise_inl.h"
 #include "hwy/highway.h"
 
