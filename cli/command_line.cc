@@ -53,7 +53,7 @@ void add_model(CLI::App* command, TypedOptions& typed) {
   option(command, kModel, "--device", "NAME", typed.device,
          "auto or cpu (default auto); `zoetrope devices` lists them");
   option(command, kModel, "--dtype", "TYPE", typed.dtype,
-         "operand type: auto or float32 (default auto)");
+         "operand type: auto (float32), float32 or bfloat16");
   if (command->get_name() != "decode") {
     option(command, kModel, "--encode-dtype", "TYPE", typed.encode_dtype, "the encoder's alone");
   }

@@ -51,13 +51,9 @@ std::optional<DType> parse_operand_type(const char* option, const std::string& t
   static const Choices<std::optional<DType>> kTypes = {{"auto", std::nullopt},
                                                        {"float32", DType::kFloat32},
                                                        {"float16", DType::kFloat16},
-                                                       {"bfloat16", DType::kBFloat16}};
-  const std::optional<DType> dtype = choose(option, text, kTypes);
-  if (dtype && *dtype != DType::kFloat32) {
-    fail(ErrorCode::kUnsupported, "{} {}: this build computes in float32 only: use auto or float32",
-         option, text);
-  }
-  return dtype;
+                                                       {"bfloat16", DType::kBFloat16},
+                                                       {"bf16", DType::kBFloat16}};
+  return choose(option, text, kTypes);
 }
 
 std::string parse_device(const std::string& text) {

@@ -28,9 +28,7 @@ ReadAhead::Settings read_settings(const Options& options, const Jobs& jobs, Repo
 }  // namespace
 
 VideoInput::VideoInput(const Options& options, const Jobs& jobs, Report& report)
-    : report_(report),
-      single_(!jobs.many),
-      ahead_(read_settings(options, jobs, report)) {}
+    : report_(report), single_(!jobs.many), ahead_(read_settings(options, jobs, report)) {}
 
 void VideoInput::wait_if_single() {
   if (single_) ahead_.wait_until_open();

@@ -30,7 +30,7 @@ enum class LogLevel : uint8_t { kInfo, kWarning };
 
 struct LoadOptions {
   std::string device = "auto";             // "auto" or "cpu"
-  std::optional<DType> encode_dtype = {};  // operand type; empty: the device's own choice
+  std::optional<DType> encode_dtype = {};  // operand type; empty: float32
   std::optional<DType> decode_dtype = {};
   int threads = 0;                                // CPU worker threads; 0: one per core
   bool encoder = true;                            // load what encodes, if the checkpoint holds it

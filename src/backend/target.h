@@ -30,9 +30,6 @@ class Target {
   // "cpu-avx3"
   virtual std::string name() const = 0;
 
-  // The operand type that `auto` means.
-  virtual DType default_operands() const = 0;
-
   // Why no kernel can run `op`, or empty. Passes ask it before they make an op.
   virtual std::string refusal(const graph::Graph& graph, const graph::Op& op) const = 0;
 

@@ -128,8 +128,8 @@ std::unique_ptr<Backend> open_cpu_backend(int threads, Allocator allocator,
 std::string default_instruction_set() { return CpuTarget().instruction_set_name(); }
 
 std::string operand_types() {
-  const bool both = CpuTarget().default_operands() == DType::kBFloat16;
-  return both ? "bfloat16, float32" : "float32";
+  const bool both = CpuTarget().conv3d(DType::kBFloat16) != nullptr;
+  return both ? "float32, bfloat16" : "float32";
 }
 
 }  // namespace zoetrope::cpu

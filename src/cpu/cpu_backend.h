@@ -16,7 +16,7 @@ std::unique_ptr<Backend> open_cpu_backend(int threads, Allocator allocator,
 // The name of the instruction set that kernels use by default: "AVX3".
 std::string default_instruction_set();
 
-// Types of operands that it has kernels for, the default first: "bfloat16, float32".
+// Types of operands that it has kernels for, the default first: "float32, bfloat16".
 std::string operand_types();
 
 }  // namespace zoetrope::cpu

@@ -65,10 +65,6 @@ std::string CpuTarget::name() const {
   return name;
 }
 
-DType CpuTarget::default_operands() const {
-  return conv3d(DType::kBFloat16) != nullptr ? DType::kBFloat16 : DType::kFloat32;
-}
-
 std::string CpuTarget::refusal(const graph::Graph& graph, const graph::Op& op) const {
   const DType operands = graph.value(op.x).dtype;
   if (conv3d(operands) == nullptr) {

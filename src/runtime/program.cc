@@ -12,10 +12,9 @@ graph::Graph optimised_graph(const models::Model& model, models::Entry entry,
                              const Backend& backend, const LoadOptions& options) {
   const bool encodes = entry == models::Entry::kEncodeFirst || entry == models::Entry::kEncodeNext;
   const std::optional<DType>& asked = encodes ? options.encode_dtype : options.decode_dtype;
-  const Target& target = backend.target();
   graph::Graph graph = model.graph(entry);
   compiler::run_passes(graph,
-                       {.target = target, .operands = asked.value_or(target.default_operands())},
+                       {.target = backend.target(), .operands = asked.value_or(DType::kFloat32)},
                        options.disabled_passes);
   return graph;
 }

@@ -127,7 +127,7 @@ TEST_F(Failure, TheWeightsOptionWinsOverTheEnvironment) {
 
 TEST_F(Failure, WhatIsNotBuiltIsFive) {
   expect(5, "no CUDA backend", encode(clip_, {"--device", "cuda:0"}));
-  expect(5, "float32", encode(clip_, {"--encode-dtype", "bfloat16"}));
+  expect(5, "float16", encode(clip_, {"--encode-dtype", "float16"}));
 }
 
 TEST_F(Failure, MemoryIsSix) {

@@ -53,7 +53,7 @@ TEST(AssignTypes, LeavesOnlyTheOutputInFloat32) {
   EXPECT_TRUE(std::ranges::all_of(
       graph.values, [](const graph::Value& value) { return value.dtype == DType::kFloat32; }));
   graph = testing::wan21_graph(models::Entry::kDecodeNext);
-  if (target.default_operands() != DType::kBFloat16) {
+  if (target.conv3d(DType::kBFloat16) == nullptr) {
     EXPECT_THROW(run_passes(graph, {target, DType::kBFloat16}, {}), Error);
     return;
   }
