@@ -25,8 +25,8 @@ struct StreamOptions {
   int64_t memory_limit = 0;     // bytes, weights included; 0: none. Lowers frames_per_step first
   // Called from the pushing thread: work items of the current step done, and their number.
   std::function<void(int64_t done, int64_t total)> progress = {};
-  std::function<bool()>
-      cancelled;  // polled per work item, from any thread; true ends in kCancelled
+  // Polled per work item, from any thread; true ends in Error kCancelled.
+  std::function<bool()> cancelled = {};
 };
 
 // Each is float32, float16 or bfloat16 [latent_channels, n, height/8, width/8], n = ready(frames);
