@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/batch.h"
 
+#include <exception>
 #include <filesystem>
 #include <new>
 #include <system_error>
@@ -44,6 +45,8 @@ void run_job(const Job& job, const Work& work, Report& report) {
     message = error.what();
   } catch (const std::bad_alloc&) {
     message = "out of memory: lower --frames-per-step or the size of the video";
+  } catch (const std::exception& error) {
+    message = std::string("internal error, please report it: ") + error.what();
   }
   message = with_input(job, message);
   report.error(message);

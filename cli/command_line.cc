@@ -65,8 +65,8 @@ void add_model(CLI::App* command, TypedOptions& typed) {
   option(command, kModel, "--memory-limit", "SIZE", typed.memory_limit,
          "for weights and work together, e.g. 4GiB or 500MB; refuses at once what cannot fit");
   option(command, kModel, "--frames-per-step", "N", typed.frames_per_step,
-         "latent frames computed together (default 0: what suits the device); results do not "
-         "depend on it, memory does");
+         "latent frames computed together, 1 to 8 (default 0: what suits the device); results do "
+         "not depend on it, memory does");
   command
       ->add_option("--disable-pass", typed.disabled_passes,
                    "leave out a compiler pass, to find out whether it is at fault; repeatable")

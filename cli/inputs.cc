@@ -111,10 +111,18 @@ void check_parent(const std::string& path) {
   fail(ErrorCode::kIo, "{}: folder {} does not exist: make it first", path, parent.string());
 }
 
-void check_distinct(const std::vector<Job>& jobs) {
+void check_distinct(const Options& options, const std::vector<Job>& jobs) {
   std::map<std::string, std::string> inputs;  // by output
   std::error_code ignored;
   for (const Job& job : jobs) {
+    for (const std::string& kept : {options.weights, options.expect}) {
+      if (!kept.empty() && fs::equivalent(kept, job.output, ignored)) {
+        fail(ErrorCode::kInvalidArgument,
+             "{}: would replace what this command reads: name another "
+             "output",
+             job.output);
+      }
+    }
     const auto [known, added] = inputs.emplace(job.output, job.input);
     if (!added) {
       fail(ErrorCode::kInvalidArgument, "{} and {} would both become {}: use two commands",
@@ -176,7 +184,7 @@ Jobs plan_jobs(const Options& options, const OutputRules& rules) {
     rules.classify(output);
     plan.jobs.push_back({inputs[0], output});
   }
-  check_distinct(plan.jobs);
+  check_distinct(options, plan.jobs);
   if (!plan.folder.empty()) check_parent(plan.folder);
   for (Job& job : plan.jobs) {
     if (plan.folder.empty() && job.output != "-") check_parent(job.output);

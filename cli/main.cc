@@ -63,7 +63,12 @@ int run_and_report(int argc, const char* const* argv) {
 }  // namespace zoetrope::cli
 
 int main(int argc, char** argv) {
-  const int status = zoetrope::cli::run_and_report(argc, argv);
+  int status = zoetrope::cli::run_and_report(argc, argv);
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (!written && status == zoetrope::cli::kExitOk) {
+    zoetrope::cli::print_error("standard output: cannot write what was printed");
+    status = zoetrope::cli::exit_code(zoetrope::ErrorCode::kIo);
+  }
   std::fflush(nullptr);
   // A reader may still hang in a pipe that says nothing; it must not see statics destroyed.
   if (zoetrope::cli::interrupted()) std::_Exit(status);

@@ -88,7 +88,7 @@ void interpret_model(const TypedOptions& typed, Options& options) {
   }
   load.disabled_passes = typed.disabled_passes;
   if (!typed.frames_per_step.empty()) {
-    options.stream.frames_per_step = parse_count("--frames-per-step", typed.frames_per_step, 1024);
+    options.stream.frames_per_step = parse_count("--frames-per-step", typed.frames_per_step, 8);
   }
   if (!typed.memory_limit.empty()) options.stream.memory_limit = parse_bytes(typed.memory_limit);
   options.stream.clamp = !typed.no_clamp;

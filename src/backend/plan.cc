@@ -146,8 +146,8 @@ class WorkCounter {
     if (step_.op == "attention") return 4 * y.elements() * y.positions;
     if (step_.op != "conv") return 0;
     const double taps = attribute("kernel_time") - attribute("first_tap");
-    const double depth = shape("x").channels * taps * attribute("kernel_height") *
-                         attribute("kernel_width");
+    const double depth =
+        shape("x").channels * taps * attribute("kernel_height") * attribute("kernel_width");
     return 2 * y.elements() * (depth + shape("shortcut").channels);
   }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <system_error>
 
 #include "base/fail.h"
 
@@ -13,22 +14,19 @@ struct ThreadPool::Loop {
   Loop(int64_t items, const std::function<void(int64_t)>& run_item, const LoopControl& stop_rule)
       : count(items), item(run_item), control(stop_rule) {}
 
-  // Takes items until none is left.
+  // Takes items until none is left. Nothing is thrown past it: helpers still use this loop.
   void drain() {
     for (;;) {
-      if (control.cancelled && control.cancelled()) stop(cancellation());
-      const int64_t index = next.fetch_add(1, std::memory_order_relaxed);
-      if (index >= count) return;
       try {
+        if (control.cancelled && control.cancelled()) fail(ErrorCode::kCancelled, "cancelled");
+        const int64_t index = next.fetch_add(1, std::memory_order_relaxed);
+        if (index >= count) return;
         item(index);
       } catch (...) {
         stop(std::current_exception());
+        return;
       }
     }
-  }
-
-  static std::exception_ptr cancellation() {
-    return std::make_exception_ptr(Error(ErrorCode::kCancelled, "cancelled"));
   }
 
   void stop(const std::exception_ptr& reason) {
@@ -50,7 +48,11 @@ struct ThreadPool::Loop {
 ThreadPool::ThreadPool(int threads) {
   if (threads <= 0) threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   workers_.reserve(static_cast<size_t>(threads) - 1);
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  try {
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) {
+    // The system gives no more threads: those there are do the work, with the same results.
+  }
 }
 
 ThreadPool::~ThreadPool() {

@@ -19,7 +19,8 @@ struct LoopControl {
 
 class ThreadPool {
  public:
-  // `threads` includes the calling thread; 0 means one per core.
+  // `threads` includes the calling thread; 0 means one per core. There are fewer where the system
+  // gives no more.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cfloat>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -281,17 +283,17 @@ class Wan21 : public Model {
                                 const std::vector<float>& otherwise) const {
     const auto found = json.find(key);
     if (found == json.end() || found->is_null()) return otherwise;
+    const bool positive = std::string_view(key) == "latents_std";
     std::vector<float> values;
     for (const auto& item : *found) {
-      const bool usable = found->is_array() && item.is_number() &&
-                          (std::string_view(key) != "latents_std" || item.get<float>() > 0);
-      if (!usable) {
+      const float value = item.is_number() ? item.get<float>() : NAN;
+      if (!found->is_array() || !std::isfinite(value) || (positive && value < FLT_MIN)) {
+        // Never the value itself: it may be nested without end.
         fail(ErrorCode::kCheckpoint, "{}: config.json: expected {} to be a list of {}, found {}",
-             checkpoint_->source(), key,
-             std::string_view(key) == "latents_std" ? "positive numbers" : "numbers",
-             found->dump().substr(0, 60));
+             checkpoint_->source(), key, positive ? "positive numbers" : "numbers",
+             item.is_number() ? "another number" : item.type_name());
       }
-      values.push_back(item.get<float>());
+      values.push_back(value);
     }
     if (static_cast<int64_t>(values.size()) != latent_channels()) {
       fail(ErrorCode::kCheckpoint, "{}: config.json: expected {} {} (one a channel), found {}",

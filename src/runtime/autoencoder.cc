@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "zoetrope/autoencoder.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/fail.h"
@@ -44,6 +45,20 @@ void check_asked_for(const models::Config& config, const LoadOptions& options,
        source, wanted, wanted);
 }
 
+void log_loaded(const Autoencoder::Implementation& loaded, const std::vector<std::string>& unknown,
+                const LoadOptions& options) {
+  if (!options.log) return;
+  options.log(
+      LogLevel::kInfo,
+      fmt::format("{}: {}, {:.0f} MiB packed for {}, checksum {}", loaded.source,
+                  loaded.info.family, static_cast<double>(loaded.constants->bytes()) / (1 << 20),
+                  loaded.backend->target().name(), loaded.info.weights_checksum));
+  if (unknown.empty()) return;
+  options.log(LogLevel::kWarning,
+              fmt::format("{}: {} tensors belong to no layer and were left alone, the first is {}",
+                          loaded.source, unknown.size(), unknown.front()));
+}
+
 std::shared_ptr<const Autoencoder::Implementation> load_checkpoint(
     const std::shared_ptr<const Checkpoint>& checkpoint, const LoadOptions& options) {
   auto loaded = std::make_shared<Autoencoder::Implementation>();
@@ -62,6 +77,7 @@ std::shared_ptr<const Autoencoder::Implementation> load_checkpoint(
                                    *loaded->backend, options, *loaded->constants);
   }
   loaded->info.weights_checksum = checkpoint->checksum();
+  log_loaded(*loaded, model->unknown(), options);
   return loaded;
 }
 

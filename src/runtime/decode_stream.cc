@@ -101,7 +101,8 @@ int64_t DecodeStream::finish() {
 void DecodeStream::reset() { implementation_->core.reset(); }
 
 DecodeStream DecodeStream::clone() const {
-  return DecodeStream(std::make_unique<Implementation>(*implementation_));
+  return at_boundary(
+      [&] { return DecodeStream(std::make_unique<Implementation>(*implementation_)); });
 }
 
 std::vector<NamedTensor> DecodeStream::state() const {

@@ -167,7 +167,8 @@ void EncodeStream::reset() {
 }
 
 EncodeStream EncodeStream::clone() const {
-  return EncodeStream(std::make_unique<Implementation>(*implementation_));
+  return at_boundary(
+      [&] { return EncodeStream(std::make_unique<Implementation>(*implementation_)); });
 }
 
 std::vector<NamedTensor> EncodeStream::state() const {
@@ -207,6 +208,12 @@ void EncodeStream::restore(const std::vector<NamedTensor>& state) {
          kPending, name_of(core.input_type()), most, plane[0], plane[1], plane[2]);
   }
   core.load(tensors);
+  if (core.at_start() && found->second.shape[0] != 0) {
+    core.reset();
+    fail(ErrorCode::kInvalidArgument,
+         "state: {} frames are held back before the first was encoded; it must come from state()",
+         found->second.shape[0]);
+  }
   implementation_->pending = found->second.shape[0];
   core.backend().copy_from_host(
       core.staging(), found->second.data,

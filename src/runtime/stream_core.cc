@@ -240,9 +240,10 @@ void StreamCore::load(const std::map<std::string, TensorView>& state) {
   }
   int64_t frames_done = 0;
   std::memcpy(&frames_done, state.at(kFramesDone).data, sizeof frames_done);
-  if (frames_done < 0) {
-    fail(ErrorCode::kInvalidArgument, "state: expected {} of 0 or more, found {}", kFramesDone,
-         frames_done);
+  constexpr int64_t kMostFrames = int64_t{1} << 40;
+  if (frames_done < 0 || frames_done > kMostFrames) {
+    fail(ErrorCode::kInvalidArgument, "state: expected {} from 0 to {}, found {}", kFramesDone,
+         kMostFrames, frames_done);
   }
   for (const Buffer& buffer : codec_.next.plan.buffers) {
     if (buffer.kind != BufferKind::kState) continue;

@@ -45,8 +45,14 @@ std::shared_ptr<const Checkpoint> open_random(const std::string& weights) {
 }  // namespace
 
 std::shared_ptr<const Checkpoint> open_weights(const std::string& weights) {
-  const bool random = weights == kRandom || weights.starts_with("random:");
-  return random ? open_random(weights) : open_checkpoint(weights);
+  if (weights == kRandom || weights.starts_with("random:")) return open_random(weights);
+  try {
+    return open_checkpoint(weights);
+  } catch (const Error& error) {
+    // A script must be able to tell weights that are not there from an input that is not there.
+    if (error.code() == ErrorCode::kIo) fail(ErrorCode::kCheckpoint, "{}", error.what());
+    throw;
+  }
 }
 
 }  // namespace zoetrope

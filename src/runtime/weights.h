@@ -9,7 +9,7 @@
 
 namespace zoetrope {
 
-// A path, or random[:base_dim[:seed]] (default 96 and 0). Throws kIo, kCheckpoint,
+// A path, or random[:base_dim[:seed]] (default 96 and 0). Throws kCheckpoint,
 // kInvalidArgument.
 std::shared_ptr<const Checkpoint> open_weights(const std::string& weights);
 

@@ -99,5 +99,16 @@ TEST(ThreadPool, StopsWhenCancelled) {
   }
 }
 
+TEST(ThreadPool, HandsOnWhatTheCancelCallbackThrows) {
+  ThreadPool pool(3);
+  const LoopControl control = {.cancelled = []() -> bool { throw std::runtime_error("asked"); }};
+  EXPECT_THROW(pool.run(
+                   100, [](int64_t) {}, control),
+               std::runtime_error);
+  int ran = 0;
+  pool.run(1, [&](int64_t) { ++ran; });  // and goes on
+  EXPECT_EQ(ran, 1);
+}
+
 }  // namespace
 }  // namespace zoetrope

@@ -120,9 +120,9 @@ TEST_F(Failure, TheWeightsOptionWinsOverTheEnvironment) {
   Words words = encode(clip_);
   words.resize(4);  // without weights
   words.insert(words.begin(), "ZOETROPE_WEIGHTS=" + folder_.path("none.pth"));
-  expect(3, "none.pth", words);
+  expect(4, "none.pth", words);
   words.insert(words.end(), {"--weights", folder_.path("other.pth")});
-  expect(3, "other.pth", words);
+  expect(4, "other.pth", words);
 }
 
 TEST_F(Failure, WhatIsNotBuiltIsFive) {

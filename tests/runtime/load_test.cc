@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "base/dtype.h"
 #include "checkpoint/checkpoint.h"
 #include "models/wan21.h"
+#include "tests/base/scratch_folder.h"
 #include "tests/support/golden.h"
 #include "zoetrope/zoetrope.h"
 
@@ -197,7 +200,41 @@ TEST(Load, RefusesWhatItDoesNotHave) {
   EXPECT_EQ(code_of("random:0", {}), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code_of("random:8:x", {}), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code_of("random:", {}), ErrorCode::kInvalidArgument);
-  EXPECT_EQ(code_of("/nonexistent", {}), ErrorCode::kIo);
+  EXPECT_EQ(code_of("/nonexistent", {}), ErrorCode::kCheckpoint);
+}
+
+// The error of describing the tiny diffusers folder with another config.json.
+std::string config_problem(const std::string& config) {
+  const std::string golden = std::string(ZOETROPE_TEST_DATA) + "/golden/tiny/diffusers/";
+  const ScratchFolder folder;
+  folder.write("config.json", config);
+  std::filesystem::create_symlink(golden + "diffusion_pytorch_model.safetensors",
+                                  folder.path("diffusion_pytorch_model.safetensors"));
+  return describe(folder.path("")).problem;
+}
+
+TEST(Config, IsNotTrusted) {
+  EXPECT_EQ(config_problem("{}"), "");
+  EXPECT_THAT(config_problem("[]"), HasSubstr("not a JSON object"));
+  EXPECT_THAT(config_problem(R"({"latents_mean": 1})"), HasSubstr("found number"));
+  EXPECT_THAT(config_problem(R"({"latents_mean": [1, 2]})"), HasSubstr("found 2"));
+  EXPECT_THAT(config_problem(R"({"latents_std": [0]})"), HasSubstr("positive numbers"));
+  EXPECT_THAT(config_problem(R"({"latents_mean": [1e300]})"), HasSubstr("another number"));
+  const std::string nested = std::string(60000, '[') + std::string(60000, ']');
+  EXPECT_THAT(config_problem("{\"latents_mean\":" + nested + "}"), HasSubstr("found array"));
+}
+
+TEST(Load, LogsWhatItLoadedAndWhatItLeftAlone) {
+  Tensors tensors;
+  tensors.add("vae.extra", {1}, {0});
+  tensors.add("extra", {1}, {0});
+  std::vector<std::string> lines;
+  LoadOptions options;
+  options.log = [&](LogLevel, std::string_view line) { lines.emplace_back(line); };
+  Autoencoder::from_tensors(tensors.tensors, options);
+  ASSERT_THAT(lines, SizeIs(2));
+  EXPECT_THAT(lines[0], HasSubstr("wan2.1"));
+  EXPECT_THAT(lines[1], HasSubstr("2 tensors belong to no layer"));
 }
 
 TEST(WeightsChecksum, TellsValuesNotFiles) {

@@ -247,13 +247,25 @@ TEST(State, OfAnotherSizeOrWithAHoleIsRefused) {
   EXPECT_THROW(stream.restore(state), Error);
 }
 
+TEST(State, WithFramesHeldBackBeforeTheFirstIsRefused) {
+  std::vector<uint8_t> video = random_video(3, 11);
+  EncodeStream stream = model().open_encode(options());
+  std::vector<float> latents;
+  push(stream, video, 0, 3, latents);
+  std::vector<NamedTensor> state = stream.state();
+  for (const NamedTensor& tensor : state) {
+    if (tensor.name == "frames_done") *static_cast<int64_t*>(tensor.tensor.data) = 0;
+  }
+  EXPECT_THROW(stream.restore(state), Error);
+}
+
 TEST(Push, ThatIsCancelledNeedsAResetBeforeTheNext) {
   std::vector<uint8_t> video = random_video(5, 8);
   const std::vector<float> whole = encode(model(), video, {5}, 1);
   bool stop = true;
   StreamOptions cancelled = options();
   int polls = 0;
-  cancelled.cancelled = [&] { return stop && ++polls > 20; };
+  cancelled.cancelled = [&] { return stop && ++polls > 5; };
   const Autoencoder one_thread = Autoencoder::load("random:8:5", {.threads = 1});
   EncodeStream stream = one_thread.open_encode(cancelled);
   std::vector<float> latents;

@@ -14,6 +14,9 @@ extern "C" {
 namespace zoetrope::media {
 namespace {
 
+// FFmpeg gives a frame's position without "FRAME" and its end of line.
+constexpr int64_t kY4mFrameMagic = 6;
+
 int refuse_to_open(AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**) {
   return AVERROR(EPERM);
 }
@@ -118,15 +121,31 @@ bool PacketInput::read(AVPacket* packet) {
   while (true) {
     av_packet_unref(packet);
     const int error = av_read_frame(format_.get(), packet);
-    if (error == AVERROR_EOF) return false;
+    if (error == AVERROR_EOF) {
+      check_last_frame();
+      return false;
+    }
     if (error < 0) fail(ErrorCode::kIo, "{}: {}", path_, av_reason(error));
     if (packet->stream_index != stream_->index) continue;
     if ((packet->flags & AV_PKT_FLAG_CORRUPT) != 0) {
       fail(ErrorCode::kIo, "{}: corrupt or cut off{}", path_,
            packet->pos < 0 ? "" : fmt::format(" at byte {}", packet->pos));
     }
+    if (is_y4m()) last_frame_end_ = packet->pos + kY4mFrameMagic + packet->size;
     return true;
   }
+}
+
+bool PacketInput::is_y4m() const {
+  return std::string_view(format_->iformat->name) == "yuv4mpegpipe";
+}
+
+// FFmpeg takes a y4m frame that stops halfway, as when the program before a pipe dies, for the end.
+void PacketInput::check_last_frame() const {
+  if (!is_y4m() || last_frame_end_ < 0) return;
+  const int64_t left = avio_tell(io_.get()) - last_frame_end_;
+  if (left <= 0) return;
+  fail(ErrorCode::kIo, "{}: cut off: the last frame has only {} bytes", path_, left);
 }
 
 }  // namespace zoetrope::media

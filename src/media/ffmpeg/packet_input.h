@@ -28,11 +28,14 @@ class PacketInput {
   void open_file();
   void find_streams();
   void check_index() const;
+  bool is_y4m() const;
+  void check_last_frame() const;
 
   std::string path_;
   AvPointer<AVIOContext> io_;  // outlives format_
   AvPointer<AVFormatContext> format_;
   AVStream* stream_ = nullptr;
+  int64_t last_frame_end_ = -1;  // of a y4m stream, in bytes
 };
 
 }  // namespace zoetrope::media

@@ -55,6 +55,18 @@ TEST_F(HostileInputTest, AnMp4CutBeforeItsIndexSaysSo) {
   EXPECT_NE(std::string(error.what()).find("moov atom not found"), std::string::npos);
 }
 
+TEST_F(HostileInputTest, AY4mCutWithinAFrameSaysSo) {
+  const std::string bytes = read_bytes(make("whole.y4m", "-frames:v 3 -pix_fmt yuv420p"));
+  const size_t frame = 6 + 64 * 48 * 3 / 2;  // "FRAME\n" and the planes
+  EXPECT_EQ(read_clip(folder_.file("whole.y4m")).frames, 3);
+  for (const size_t missing : {size_t{1}, frame / 2, frame - 7}) {
+    write_bytes(folder_.file("a.y4m"), bytes.substr(0, bytes.size() - missing));
+    const Error error = refusal("a.y4m");
+    EXPECT_EQ(error.code(), ErrorCode::kIo);
+    EXPECT_NE(std::string(error.what()).find("cut off"), std::string::npos);
+  }
+}
+
 TEST_F(HostileInputTest, AnMp4CutAfterItsIndexSaysSo) {
   const std::string bytes = read_bytes(make("whole.mp4", "-c:v libx264 -movflags +faststart"));
   write_bytes(folder_.file("a.mp4"), bytes.substr(0, bytes.size() - 100));
