@@ -211,7 +211,7 @@ TEST(Pickle, RefusesTensorsOfAnotherForm) {
   const std::string rebuild = p::global("torch._utils", "_rebuild_tensor_v2");
   refused(rebuild + ")R");
   refused(rebuild + "NR");
-  refused(rebuild + p::tuple("N" + p::integer(0) + "))") + "R");
+  refused(rebuild + p::tuple(std::string("N").append(p::integer(0)).append("))")) + "R");
   refused(rebuild + p::tuple(p::storage({}) + p::integer(0) + "]]") + "R");
   refused(rebuild + p::tuple(p::storage({}) + p::integer(0) + p::tuple("\x88") + p::tuple("\x88")) +
           "R");
