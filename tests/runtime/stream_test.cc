@@ -266,7 +266,8 @@ TEST(Push, ThatIsCancelledNeedsAResetBeforeTheNext) {
   StreamOptions cancelled = options();
   int polls = 0;
   cancelled.cancelled = [&] { return stop && ++polls > 5; };
-  const Autoencoder one_thread = Autoencoder::load("random:8:5", {.threads = 1});
+  const Autoencoder one_thread =
+      Autoencoder::load("random:8:5", {.encode_dtype = types().back(), .threads = 1});
   EncodeStream stream = one_thread.open_encode(cancelled);
   std::vector<float> latents;
   try {
