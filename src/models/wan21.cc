@@ -284,15 +284,17 @@ class Wan21 : public Model {
     const auto found = json.find(key);
     if (found == json.end() || found->is_null()) return otherwise;
     const bool positive = std::string_view(key) == "latents_std";
+    // Says what kind of value was found, never the value: it may be nested without end.
+    const auto refuse = [&](const char* kind) {
+      fail(ErrorCode::kCheckpoint, "{}: config.json: expected {} to be a list of {}, found {}",
+           checkpoint_->source(), key, positive ? "positive numbers" : "numbers", kind);
+    };
+    if (!found->is_array()) refuse(found->type_name());
     std::vector<float> values;
     for (const auto& item : *found) {
-      const float value = item.is_number() ? item.get<float>() : NAN;
-      if (!found->is_array() || !std::isfinite(value) || (positive && value < FLT_MIN)) {
-        // Never the value itself: it may be nested without end.
-        fail(ErrorCode::kCheckpoint, "{}: config.json: expected {} to be a list of {}, found {}",
-             checkpoint_->source(), key, positive ? "positive numbers" : "numbers",
-             item.is_number() ? "another number" : item.type_name());
-      }
+      if (!item.is_number()) refuse(item.type_name());
+      const auto value = item.get<float>();
+      if (!std::isfinite(value) || (positive && value < FLT_MIN)) refuse("another number");
       values.push_back(value);
     }
     if (static_cast<int64_t>(values.size()) != latent_channels()) {
