@@ -55,7 +55,7 @@ struct ModelInfo {
   int64_t temporal_stride = 4;  // video frames per latent frame, after the first
   std::vector<float> latents_mean;
   std::vector<float> latents_std;
-  std::string weights_checksum;  // of the values loaded, whatever the file's format and naming
+  std::string weights_checksum;  // of names and values loaded, whatever type they are stored in
 };
 
 // Bytes that a Stream takes beside the weights.
