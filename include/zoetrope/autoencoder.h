@@ -46,7 +46,7 @@ struct LoadOptions {
 // What was found in the checkpoint.
 struct ModelInfo {
   std::string family;            // "wan2.1"
-  std::string device;            // "cpu"
+  std::string device;            // what the weights were packed for, e.g. "cpu-avx3"
   int64_t encoder_base_dim = 0;  // 0: no encoder loaded
   int64_t decoder_base_dim = 0;  // 0: no decoder loaded
   int64_t video_channels = 3;
@@ -55,7 +55,7 @@ struct ModelInfo {
   int64_t temporal_stride = 4;  // video frames per latent frame, after the first
   std::vector<float> latents_mean;
   std::vector<float> latents_std;
-  std::string weights_checksum;  // of names and values loaded, whatever type they are stored in
+  std::string weights_checksum;  // of the values loaded, whatever their type and naming
 };
 
 // Bytes that a Stream takes beside the weights.
@@ -94,6 +94,13 @@ class ZOETROPE_API Autoencoder {
   // What open_encode or open_decode would take; computed without touching the device.
   MemoryNeeded memory_needed_encode(const StreamOptions& options) const;
   MemoryNeeded memory_needed_decode(const StreamOptions& options) const;
+
+  // Multiplications and additions, counted one each, that the published model takes for a video of
+  // `frames` frames, taps on padding and on an empty history included: the arithmetic by which
+  // implementations are compared. StepEvent::flops counts what is really done, which is less. 0 if
+  // that half of the model is not loaded.
+  double arithmetic_encode(const StreamOptions& options, int64_t frames) const;
+  double arithmetic_decode(const StreamOptions& options, int64_t frames) const;
 
   struct ZOETROPE_HIDDEN Implementation;
 

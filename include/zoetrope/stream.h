@@ -15,6 +15,8 @@
 namespace zoetrope {
 inline namespace v0 {
 
+struct StepEvent;  // in tools.h
+
 struct StreamOptions {
   int64_t height = 0;  // of the video, in pixels; a multiple of ModelInfo::spatial_stride
   int64_t width = 0;
@@ -23,10 +25,13 @@ struct StreamOptions {
   bool clamp = true;            // decoded frames to [-1, 1], as the published model does
   int64_t frames_per_step = 0;  // latent frames computed together; 0: the device's default
   int64_t memory_limit = 0;     // bytes, weights included; 0: none. Lowers frames_per_step first
-  // Called from the pushing thread: work items of the current step done, and their number.
+  // Called from the pushing thread: work items of the current push done, and their number.
   std::function<void(int64_t done, int64_t total)> progress = {};
   // Polled per work item, from any thread; true ends in Error kCancelled.
   std::function<bool()> cancelled = {};
+  // Called from the pushing thread after each step of a Plan with what it did and how long it took;
+  // empty: no clock is read.
+  std::function<void(const StepEvent&)> observer = {};
 };
 
 // Each is float32, float16 or bfloat16 [latent_channels, n, height/8, width/8], n = ready(frames);

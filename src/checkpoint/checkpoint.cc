@@ -57,13 +57,15 @@ std::vector<float> Checkpoint::read(const std::string& name) const {
   return values;
 }
 
-std::string Checkpoint::checksum() const {
+std::map<std::string, uint64_t> Checkpoint::hashes() const {
+  const std::lock_guard lock(mutex_);
+  return hashes_;
+}
+
+std::string checksum_of(const std::map<std::string, uint64_t>& hashes) {
   std::string text;
-  {
-    const std::lock_guard lock(mutex_);
-    // A name holds no line break, so no two sets of tensors have the same text.
-    for (const auto& [name, hash] : hashes_) text += fmt::format("{:016x} {}\n", hash, name);
-  }
+  // A name holds no line break, so no two sets of tensors have the same text.
+  for (const auto& [name, hash] : hashes) text += fmt::format("{:016x} {}\n", hash, name);
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 

@@ -43,9 +43,9 @@ class Checkpoint {
   // type.
   std::vector<float> read(const std::string& name) const;
 
-  // A hash over the names and float32 values of all tensors read so far; the order, number of
-  // reads, and stored type do not matter. 16 hexadecimal digits.
-  std::string checksum() const;
+  // A hash of the float32 values of every tensor read so far, by the tensor's name. The stored
+  // type and the number of reads do not matter.
+  std::map<std::string, uint64_t> hashes() const;
 
  protected:
   Checkpoint(std::string source, std::string format);
@@ -64,6 +64,9 @@ class Checkpoint {
   mutable std::mutex mutex_;
   mutable std::map<std::string, uint64_t> hashes_;  // of the tensors read so far
 };
+
+// One hash over names and their hashes: 16 hexadecimal digits.
+std::string checksum_of(const std::map<std::string, uint64_t>& hashes);
 
 // Opens a .safetensors file, a torch .pth file or a diffusers folder (its config.json and
 // diffusion_pytorch_model.safetensors; also the parent folder of such a "vae" folder), recognised

@@ -48,6 +48,10 @@ class Model {
   // Tensors of the checkpoint, by their own names, that belong to no layer.
   virtual std::vector<std::string> unknown() const = 0;
 
+  // Of the values read so far, by published name: the same for every naming and stored type. 16
+  // hexadecimal digits.
+  virtual std::string checksum() const = 0;
+
   // Throws kCheckpoint, naming the tensor, if the entry's half is missing tensors or has some of a
   // wrong shape.
   virtual graph::Graph graph(Entry entry) const = 0;

@@ -197,13 +197,19 @@ class Wan21 : public Model {
     Shapes known = required_tensors(encoder_);
     known.merge(required_tensors(decoder_));
     std::vector<std::string> names;
-    std::map<std::string, std::string> published;
-    for (const auto& [name, stored] : names_.stored) published[stored] = name;
+    const std::map<std::string, std::string> published = published_names();
     for (const TensorInfo& tensor : checkpoint_->tensors()) {
       const auto found = published.find(tensor.name);
       if (found == published.end() || !known.contains(found->second)) names.push_back(tensor.name);
     }
     return names;
+  }
+
+  std::string checksum() const override {
+    const std::map<std::string, std::string> published = published_names();
+    std::map<std::string, uint64_t> hashes;
+    for (const auto& [stored, hash] : checkpoint_->hashes()) hashes[published.at(stored)] = hash;
+    return checksum_of(hashes);
   }
 
   graph::Graph graph(Entry entry) const override {
@@ -219,6 +225,13 @@ class Wan21 : public Model {
   }
 
  private:
+  // By the name in the checkpoint.
+  std::map<std::string, std::string> published_names() const {
+    std::map<std::string, std::string> published;
+    for (const auto& [name, stored] : names_.stored) published[stored] = name;
+    return published;
+  }
+
   static HalfConfig half_config(const Half& half, int64_t video_channels, int64_t latent_channels) {
     return {.base_dim = half.base_dim(),
             .video_channels = video_channels,

@@ -23,7 +23,6 @@ using models::Entry;
 
 void fill_info(ModelInfo& info, const models::Config& config, const LoadOptions& options) {
   info.family = config.family;
-  info.device = "cpu";
   if (options.encoder) info.encoder_base_dim = config.encoder.base_dim;
   if (options.decoder) info.decoder_base_dim = config.decoder.base_dim;
   const models::HalfConfig& half = info.encoder_base_dim != 0 ? config.encoder : config.decoder;
@@ -68,6 +67,7 @@ std::shared_ptr<const Autoencoder::Implementation> load_checkpoint(
   const std::unique_ptr<models::Model> model = models::recognise(checkpoint);
   check_asked_for(model->config(), options, checkpoint->source());
   fill_info(loaded->info, model->config(), options);
+  loaded->info.device = loaded->backend->target().name();
   if (loaded->info.encoder_base_dim != 0) {
     loaded->encode = compile_codec(*model, Entry::kEncodeFirst, Entry::kEncodeNext,
                                    *loaded->backend, options, *loaded->constants);
@@ -76,7 +76,7 @@ std::shared_ptr<const Autoencoder::Implementation> load_checkpoint(
     loaded->decode = compile_codec(*model, Entry::kDecodeFirst, Entry::kDecodeNext,
                                    *loaded->backend, options, *loaded->constants);
   }
-  loaded->info.weights_checksum = checkpoint->checksum();
+  loaded->info.weights_checksum = model->checksum();
   log_loaded(*loaded, model->unknown(), options);
   return loaded;
 }
@@ -235,14 +235,17 @@ void Autoencoder::decode(const TensorView& latents, const TensorView& video,
 
 MemoryNeeded Autoencoder::memory_needed_encode(const StreamOptions& options) const {
   require(implementation_->encode, implementation_->source, "encoder");
-  return stream_sizes(*implementation_, *implementation_->encode, options,
-                      implementation_->info.temporal_stride - 1)
-      .memory;
+  return at_boundary([&] {
+    return stream_sizes(*implementation_, *implementation_->encode, options,
+                        implementation_->info.temporal_stride - 1)
+        .memory;
+  });
 }
 
 MemoryNeeded Autoencoder::memory_needed_decode(const StreamOptions& options) const {
   require(implementation_->decode, implementation_->source, "decoder");
-  return stream_sizes(*implementation_, *implementation_->decode, options, 0).memory;
+  return at_boundary(
+      [&] { return stream_sizes(*implementation_, *implementation_->decode, options, 0).memory; });
 }
 
 }  // namespace zoetrope

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/machine.h"
 #include "cpu/cpu_backend.h"
+#include "runtime/boundary.h"
 #include "zoetrope/tools.h"
 
 namespace zoetrope {
@@ -24,7 +25,20 @@ std::shared_ptr<const Backend> open_backend(const LoadOptions& options) {
     fail(ErrorCode::kInvalidArgument, "expected 0 to {} threads, found {}", kMaxThreads,
          options.threads);
   }
+  if (static_cast<bool>(options.allocator.allocate) !=
+      static_cast<bool>(options.allocator.deallocate)) {
+    fail(ErrorCode::kInvalidArgument,
+         "allocator: expected allocate and deallocate, found one of them; set both or neither");
+  }
   return cpu::open_cpu_backend(options.threads, options.allocator);
+}
+
+double v0::measure_peak_flops(const LoadOptions& options, DType operands) {
+  return at_boundary([&] { return open_backend(options)->measure_peak_flops(operands); });
+}
+
+double v0::measure_copy_bandwidth(const LoadOptions& options) {
+  return at_boundary([&] { return open_backend(options)->measure_copy_bandwidth(); });
 }
 
 std::vector<DeviceDescription> v0::devices() {

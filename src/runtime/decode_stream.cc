@@ -106,13 +106,15 @@ DecodeStream DecodeStream::clone() const {
 }
 
 std::vector<NamedTensor> DecodeStream::state() const {
-  std::vector<NamedTensor> state;
-  implementation_->core.save(state);
-  return state;
+  return at_boundary([&] {
+    std::vector<NamedTensor> state;
+    implementation_->core.save(state);
+    return state;
+  });
 }
 
 void DecodeStream::restore(const std::vector<NamedTensor>& state) {
-  implementation_->core.load(by_name(state));
+  at_boundary([&] { implementation_->core.load(by_name(state)); });
 }
 
 }  // namespace zoetrope

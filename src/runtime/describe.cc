@@ -42,11 +42,8 @@ void describe_model(CheckpointDescription& description,
   }
 }
 
-}  // namespace
-
-CheckpointDescription v0::describe(const std::string& weights) {
-  const std::shared_ptr<const Checkpoint> checkpoint =
-      at_boundary([&] { return open_weights(weights); });
+CheckpointDescription describe_checkpoint(const std::string& weights) {
+  const std::shared_ptr<const Checkpoint> checkpoint = open_weights(weights);
   CheckpointDescription description;
   description.format = checkpoint->format();
   for (const TensorInfo& tensor : checkpoint->tensors()) {
@@ -56,6 +53,12 @@ CheckpointDescription v0::describe(const std::string& weights) {
   }
   describe_model(description, checkpoint);
   return description;
+}
+
+}  // namespace
+
+CheckpointDescription v0::describe(const std::string& weights) {
+  return at_boundary([&] { return describe_checkpoint(weights); });
 }
 
 }  // namespace zoetrope

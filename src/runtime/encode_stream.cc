@@ -143,6 +143,52 @@ void EncodeStream::Implementation::push_images(const TensorView& frames,
   core.end_push();
 }
 
+std::vector<NamedTensor> EncodeStream::Implementation::state() const {
+  std::vector<NamedTensor> state;
+  core.save(state);
+  const int64_t bytes = pending * core.staged_frame_bytes();
+  const auto storage = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(bytes) + 1);
+  core.backend().copy_to_host(storage->data(), core.staging(), bytes);
+  state.push_back({.name = kPending,
+                   .tensor = {.data = storage->data(),
+                              .dtype = core.input_type(),
+                              .device = {},
+                              .shape = {pending, core.options().height, core.options().width,
+                                        core.info().video_channels},
+                              .strides = {}},
+                   .storage = storage});
+  return state;
+}
+
+void EncodeStream::Implementation::restore(const std::vector<NamedTensor>& state) {
+  const std::map<std::string, TensorView> tensors = by_name(state);
+  const auto found = tensors.find(kPending);
+  const int64_t most = core.info().temporal_stride - 1;
+  const std::vector<int64_t> plane = {core.options().height, core.options().width,
+                                      core.info().video_channels};
+  const bool fits = found != tensors.end() && found->second.shape.size() == 4 &&
+                    std::equal(plane.begin(), plane.end(), found->second.shape.begin() + 1) &&
+                    found->second.shape[0] >= 0 && found->second.shape[0] <= most &&
+                    found->second.dtype == core.input_type() && is_contiguous(found->second) &&
+                    found->second.data != nullptr;
+  if (!fits) {
+    fail(ErrorCode::kInvalidArgument,
+         "state: expected {} as contiguous {} [0 to {},{},{},{}]; it must come from state() of an "
+         "encoder of the same size and type",
+         kPending, name_of(core.input_type()), most, plane[0], plane[1], plane[2]);
+  }
+  core.load(tensors);
+  if (core.at_start() && found->second.shape[0] != 0) {
+    core.reset();
+    fail(ErrorCode::kInvalidArgument,
+         "state: {} frames are held back before the first was encoded; it must come from state()",
+         found->second.shape[0]);
+  }
+  pending = found->second.shape[0];
+  core.backend().copy_from_host(core.staging(), found->second.data,
+                                pending * core.staged_frame_bytes());
+}
+
 EncodeStream::EncodeStream(std::unique_ptr<Implementation> implementation)
     : implementation_(std::move(implementation)) {}
 EncodeStream::EncodeStream(EncodeStream&&) noexcept = default;
@@ -172,52 +218,11 @@ EncodeStream EncodeStream::clone() const {
 }
 
 std::vector<NamedTensor> EncodeStream::state() const {
-  const StreamCore& core = implementation_->core;
-  std::vector<NamedTensor> state;
-  core.save(state);
-  const int64_t bytes = implementation_->pending * implementation_->core.staged_frame_bytes();
-  const auto storage = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(bytes) + 1);
-  core.backend().copy_to_host(storage->data(), core.staging(), bytes);
-  state.push_back({.name = kPending,
-                   .tensor = {.data = storage->data(),
-                              .dtype = core.input_type(),
-                              .device = {},
-                              .shape = {implementation_->pending, core.options().height,
-                                        core.options().width, core.info().video_channels},
-                              .strides = {}},
-                   .storage = storage});
-  return state;
+  return at_boundary([&] { return implementation_->state(); });
 }
 
 void EncodeStream::restore(const std::vector<NamedTensor>& state) {
-  StreamCore& core = implementation_->core;
-  const std::map<std::string, TensorView> tensors = by_name(state);
-  const auto found = tensors.find(kPending);
-  const int64_t most = core.info().temporal_stride - 1;
-  const std::vector<int64_t> plane = {core.options().height, core.options().width,
-                                      core.info().video_channels};
-  const bool fits = found != tensors.end() && found->second.shape.size() == 4 &&
-                    std::equal(plane.begin(), plane.end(), found->second.shape.begin() + 1) &&
-                    found->second.shape[0] >= 0 && found->second.shape[0] <= most &&
-                    found->second.dtype == core.input_type() && is_contiguous(found->second) &&
-                    found->second.data != nullptr;
-  if (!fits) {
-    fail(ErrorCode::kInvalidArgument,
-         "state: expected {} as contiguous {} [0 to {},{},{},{}]; it must come from state() of an "
-         "encoder of the same size and type",
-         kPending, name_of(core.input_type()), most, plane[0], plane[1], plane[2]);
-  }
-  core.load(tensors);
-  if (core.at_start() && found->second.shape[0] != 0) {
-    core.reset();
-    fail(ErrorCode::kInvalidArgument,
-         "state: {} frames are held back before the first was encoded; it must come from state()",
-         found->second.shape[0]);
-  }
-  implementation_->pending = found->second.shape[0];
-  core.backend().copy_from_host(
-      core.staging(), found->second.data,
-      implementation_->pending * implementation_->core.staged_frame_bytes());
+  at_boundary([&] { implementation_->restore(state); });
 }
 
 }  // namespace zoetrope

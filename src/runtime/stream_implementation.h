@@ -33,6 +33,9 @@ struct ZOETROPE_HIDDEN EncodeStream::Implementation {
   // Every frame of the view is an image of its own.
   void push_images(const TensorView& frames, const EncodeViews& outputs);
 
+  std::vector<NamedTensor> state() const;
+  void restore(const std::vector<NamedTensor>& state);
+
   StreamCore core;
   int64_t pending = 0;  // frames in core.staging()
 };

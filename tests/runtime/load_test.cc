@@ -8,6 +8,7 @@
 #include "base/dtype.h"
 #include "checkpoint/checkpoint.h"
 #include "models/wan21.h"
+#include "tests/base/refusal.h"
 #include "tests/base/scratch_folder.h"
 #include "tests/support/golden.h"
 #include "zoetrope/zoetrope.h"
@@ -236,6 +237,13 @@ TEST(Load, LogsWhatItLoadedAndWhatItLeftAlone) {
   EXPECT_THAT(lines[1], HasSubstr("2 tensors belong to no layer"));
 }
 
+TEST(Load, RefusesHalfAnAllocator) {
+  LoadOptions options;
+  options.allocator.allocate = [](size_t, size_t) -> void* { return nullptr; };
+  EXPECT_THAT(refusal(ErrorCode::kInvalidArgument, [&] { Autoencoder::load("random:8", options); }),
+              HasSubstr("set both or neither"));
+}
+
 TEST(WeightsChecksum, TellsValuesNotFiles) {
   const std::string folder = std::string(ZOETROPE_TEST_DATA) + "/golden/tiny/";
   const auto checksum = [](const std::string& weights) {
@@ -245,6 +253,7 @@ TEST(WeightsChecksum, TellsValuesNotFiles) {
   EXPECT_THAT(expected, SizeIs(16));
   EXPECT_EQ(checksum(folder + "Wan2.1_VAE.pth"), expected);
   EXPECT_EQ(checksum("random:8:2"), expected);
+  EXPECT_EQ(checksum(folder + "diffusers"), expected);
   EXPECT_NE(checksum(folder + "wan_2.1_vae_bf16.safetensors"), expected);
 }
 

@@ -3,6 +3,8 @@
 
 #include <immintrin.h>
 
+#include <cstddef>
+
 namespace zoetrope::cpu {
 namespace {
 
@@ -17,7 +19,7 @@ template <int vectors, class ValueOf>
   __m512bh columns[vectors];
 #pragma GCC unroll 3
   for (int j = 0; j < vectors; ++j) {
-    columns[j] = pairs(_mm512_loadu_si512(panel + j * 2 * kBf16Lanes));
+    columns[j] = pairs(_mm512_loadu_si512(panel + ptrdiff_t{j} * 2 * kBf16Lanes));
   }
 #pragma GCC unroll 8
   for (int i = 0; i < kBf16TileRows; ++i) {
@@ -45,15 +47,17 @@ void multiply(const uint16_t* const* rows, int64_t taps, int64_t depth, const ui
 #pragma GCC unroll 8
     for (int i = 0; i < kBf16TileRows; ++i) row[i] = rows[i] + even;
     for (int64_t k = -even; k != 0; k += 2, panel += kStep) {
-      add_step<vectors>(sums, panel, [&](int i) [[gnu::always_inline]] {
-        int pair;
-        __builtin_memcpy(&pair, row[i] + k, sizeof(pair));
-        return pair;
-      });
+      add_step<vectors>(
+          sums, panel, [&](int i) __attribute__((always_inline)) {
+            int pair;
+            __builtin_memcpy(&pair, row[i] + k, sizeof(pair));
+            return pair;
+          });
     }
     if (even == depth) continue;
-    add_step<vectors>(sums, panel,
-                      [&](int i) [[gnu::always_inline]] { return static_cast<int>(*row[i]); });
+    add_step<vectors>(
+        sums,
+        panel, [&](int i) __attribute__((always_inline)) { return static_cast<int>(*row[i]); });
     panel += kStep;
   }
 #pragma GCC unroll 8
