@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "zoetrope/autoencoder.h"
 #include "zoetrope/export.h"
 #include "zoetrope/tensor_view.h"
 
@@ -23,6 +25,40 @@ struct DeviceDescription {
 
 // Devices that can be used now, best first.
 ZOETROPE_API std::vector<DeviceDescription> devices();
+
+// Multiplications and additions per second, counted one each, of the device and threads that
+// `options` name, in loops of the best instruction for sums of products of `operands`, on registers
+// alone: what a kernel for that type can reach at most. Takes 0.2 s. Throws as Autoencoder::load.
+ZOETROPE_API double measure_peak_flops(const LoadOptions& options, DType operands);
+
+// Bytes read plus bytes written per second, by the same threads, while copying memory beyond any
+// cache's size: 128 MiB to 128 MiB more.
+ZOETROPE_API double measure_copy_bandwidth(const LoadOptions& options);
+
+// Frames, rows, columns and channels of a value.
+struct ValueShape {
+  int64_t frames = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+  int64_t channels = 0;
+};
+
+// One step of a Plan, done: what StreamOptions::observer gets. Views hold during the call.
+struct StepEvent {
+  std::string_view entry;   // "encode.first", "encode.next", "decode.first" or "decode.next"
+  std::string_view name;    // of the value it makes: the published layer's
+  std::string_view op;      // "conv", "attention", "carry", ...
+  std::string_view kernel;  // that ran it
+  ValueShape x;             // what it reads first
+  ValueShape y;             // what it makes
+  // Of a conv, taps in time, rows and columns that are really read; 0 of other steps.
+  int64_t taps_time = 0;
+  int64_t taps_height = 0;
+  int64_t taps_width = 0;
+  double flops = 0;    // multiplications and additions really made, counted one each
+  double bytes = 0;    // each operand, result and constant once
+  double seconds = 0;  // on the device
+};
 
 struct TensorDescription {
   std::string name;  // as in the file

@@ -38,7 +38,8 @@ struct RunControl {
   std::function<bool()> cancelled = {};  // polled per work item, from any thread
   // Steps done and their number, from the calling thread.
   std::function<void(int64_t done, int64_t total)> progress = {};
-  std::function<void(const Step&, const Launch&)> observer = {};  // after each step
+  // After each step, with the time it took on the device; empty: no clock is read.
+  std::function<void(const Step&, const Launch&, double seconds)> observer = {};
 };
 
 // Copies between the caller's tensors and values, converting type, axes and range. Both views have
@@ -64,6 +65,10 @@ class Backend {
 
   // Bytes that the device has in all.
   virtual int64_t memory_capacity() const = 0;
+
+  // What it reaches at most now, in flops and bytes per second; see zoetrope/tools.h.
+  virtual double measure_peak_flops(DType operands) const = 0;
+  virtual double measure_copy_bandwidth() const = 0;
 
   // Not zeroed. Throws kOutOfMemory.
   virtual std::unique_ptr<Memory> allocate(int64_t bytes) const = 0;

@@ -3,6 +3,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
 #include <fstream>
 #include <string_view>
 
@@ -21,6 +24,32 @@ std::string proc_entry(const char* path, std::string_view key) {
   return "";
 }
 
+// The first line of a file, or empty.
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// Set bits of a hexadecimal mask such as "00000000,00000003".
+int bits_of(std::string_view mask) {
+  int count = 0;
+  for (const char digit : mask) {
+    const std::string text(1, digit);
+    count += std::popcount(static_cast<unsigned>(std::strtoul(text.c_str(), nullptr, 16)));
+  }
+  return count;
+}
+
+// "48K", "2048K", "260M"
+int64_t bytes_of(const std::string& size) {
+  char* unit = nullptr;
+  const int64_t number = std::strtoll(size.c_str(), &unit, 10);
+  const int64_t scale = *unit == 'K' ? int64_t{1} << 10 : *unit == 'M' ? int64_t{1} << 20 : 1;
+  return std::clamp<int64_t>(number, 0, int64_t{1} << 40) * scale;
+}
+
 }  // namespace
 
 std::string processor_name() {
@@ -30,6 +59,33 @@ std::string processor_name() {
 
 int64_t total_memory() {
   return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+}
+
+std::string host_name() { return first_line("/proc/sys/kernel/hostname"); }
+
+double processor_megahertz() {
+  return std::strtod(proc_entry("/proc/cpuinfo", "cpu MHz").c_str(), nullptr);
+}
+
+std::vector<ProcessorCache> processor_caches() {
+  std::vector<ProcessorCache> caches;
+  constexpr int kMostCaches = 16;
+  for (int i = 0; i < kMostCaches; ++i) {
+    const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i);
+    const std::string type = first_line(folder + "/type");
+    if (type.empty()) break;
+    caches.push_back({.type = type,
+                      .level = std::atoi(first_line(folder + "/level").c_str()),
+                      .bytes = bytes_of(first_line(folder + "/size")),
+                      .shared_by = bits_of(first_line(folder + "/shared_cpu_map"))});
+  }
+  return caches;
+}
+
+std::array<double, 3> load_averages() {
+  std::array<double, 3> loads = {};
+  if (getloadavg(loads.data(), static_cast<int>(loads.size())) < 0) loads = {};
+  return loads;
 }
 
 int64_t peak_resident_memory() {

@@ -2,8 +2,10 @@
 // What the operating system says of this machine and process.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace zoetrope {
 
@@ -12,6 +14,25 @@ std::string processor_name();
 
 // Bytes of main memory.
 int64_t total_memory();
+
+// The name of this machine in its network; empty if it has none.
+std::string host_name();
+
+// Of the first processor now, in MHz; 0 if the system does not say.
+double processor_megahertz();
+
+struct ProcessorCache {
+  std::string type;  // "Data", "Instruction" or "Unified"
+  int level = 0;
+  int64_t bytes = 0;
+  int shared_by = 0;  // processors
+};
+
+// Of the first processor; empty if the system does not say.
+std::vector<ProcessorCache> processor_caches();
+
+// Processes that want to run, averaged over 1, 5 and 15 minutes; 0 if the system does not say.
+std::array<double, 3> load_averages();
 
 // Largest resident size of this process so far, in bytes (VmHWM).
 int64_t peak_resident_memory();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "cpu/cpu_steps.h"
 #include "cpu/cpu_target.h"
 #include "cpu/kernels/edge_copy.h"
+#include "cpu/kernels/peak.h"
 
 namespace zoetrope::cpu {
 namespace {
@@ -60,6 +62,14 @@ StridedTensor strided(const TensorView& view) {
   return tensor;
 }
 
+void run_and_observe(const Step& step, const StepContext& context, const RunControl& control) {
+  if (!control.observer) return run_step(step, context);
+  const auto start = std::chrono::steady_clock::now();
+  run_step(step, context);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  control.observer(step, context.launch, elapsed.count());
+}
+
 class CpuBackend : public Backend {
  public:
   CpuBackend(int threads, Allocator allocator, int64_t instruction_set)
@@ -68,6 +78,11 @@ class CpuBackend : public Backend {
   const Target& target() const override { return target_; }
   int64_t default_frames_per_step() const override { return 1; }
   int64_t memory_capacity() const override { return total_memory(); }
+
+  double measure_peak_flops(DType operands) const override {
+    return cpu::measure_peak_flops(operands, pool_);
+  }
+  double measure_copy_bandwidth() const override { return cpu::measure_copy_bandwidth(pool_); }
 
   std::unique_ptr<Memory> allocate(int64_t bytes) const override {
     return std::make_unique<HostMemory>(allocator_, bytes);
@@ -106,8 +121,7 @@ class CpuBackend : public Backend {
     const auto total = static_cast<int64_t>(plan.steps.size());
     for (int64_t i = 0; i < total; ++i) {
       const Step& step = plan.steps[static_cast<size_t>(i)];
-      run_step(step, context);
-      if (control.observer) control.observer(step, launch);
+      run_and_observe(step, context, control);
       if (control.progress) control.progress(i + 1, total);
     }
   }

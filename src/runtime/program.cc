@@ -8,11 +8,10 @@
 namespace zoetrope {
 namespace {
 
-graph::Graph optimised_graph(const models::Model& model, models::Entry entry,
-                             const Backend& backend, const LoadOptions& options) {
+graph::Graph optimised(graph::Graph graph, models::Entry entry, const Backend& backend,
+                       const LoadOptions& options) {
   const bool encodes = entry == models::Entry::kEncodeFirst || entry == models::Entry::kEncodeNext;
   const std::optional<DType>& asked = encodes ? options.encode_dtype : options.decode_dtype;
-  graph::Graph graph = model.graph(entry);
   compiler::run_passes(graph,
                        {.target = backend.target(), .operands = asked.value_or(DType::kFloat32)},
                        options.disabled_passes);
@@ -43,10 +42,12 @@ const Memory& ConstantStore::get(const graph::Constant& constant, const std::str
 
 Codec compile_codec(const models::Model& model, models::Entry first, models::Entry next,
                     const Backend& backend, const LoadOptions& options, ConstantStore& store) {
-  const graph::Graph first_graph = optimised_graph(model, first, backend, options);
-  const graph::Graph next_graph = optimised_graph(model, next, backend, options);
-  Codec codec = {.first = {.plan = compiler::lower(first_graph, backend.target()), .constants = {}},
-                 .next = {.plan = compiler::lower(next_graph, backend.target()), .constants = {}}};
+  Codec codec = {.first = {.plan = {}, .constants = {}, .model = model.graph(first)},
+                 .next = {.plan = {}, .constants = {}, .model = model.graph(next)}};
+  const graph::Graph first_graph = optimised(codec.first.model, first, backend, options);
+  const graph::Graph next_graph = optimised(codec.next.model, next, backend, options);
+  codec.first.plan = compiler::lower(first_graph, backend.target());
+  codec.next.plan = compiler::lower(next_graph, backend.target());
   const auto total =
       static_cast<int64_t>(codec.first.plan.constants.size() + codec.next.plan.constants.size());
   int64_t done = 0;
@@ -61,6 +62,8 @@ Codec compile_codec(const models::Model& model, models::Entry first, models::Ent
   };
   pack(codec.next, next_graph);
   pack(codec.first, first_graph);
+  codec.next.model.constants.clear();  // they hold the checkpoint
+  codec.first.model.constants.clear();
   return codec;
 }
 

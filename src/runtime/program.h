@@ -21,6 +21,7 @@ namespace zoetrope {
 struct Program {
   Plan plan;
   std::vector<const std::byte*> constants;  // by index in plan.constants
+  graph::Graph model;  // before any pass and without its constants: the published arithmetic
 };
 
 // One direction of a model: the first step, and those that follow.

@@ -6,13 +6,27 @@
 
 #include "base/fail.h"
 #include "base/shape.h"
+#include "runtime/step_event.h"
 
 namespace zoetrope {
 namespace {
 
 constexpr const char* kFramesDone = "frames_done";
 
-void check_size(const ModelInfo& info, const StreamOptions& options) {
+MemoryNeeded memory_for(const Autoencoder::Implementation& model, const Codec& codec,
+                        const StreamOptions& options, int64_t n) {
+  const auto first = compiler::memory_plan(codec.first.plan, 1, options.height, options.width);
+  const auto next = compiler::memory_plan(codec.next.plan, n, options.height, options.width);
+  return {.weights = model.constants->bytes(),
+          .state = next.state_bytes,
+          .arena = std::max(first.arena_bytes, next.arena_bytes)};
+}
+
+double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+}  // namespace
+
+void check_options(const ModelInfo& info, const StreamOptions& options) {
   const int64_t stride = info.spatial_stride;
   constexpr int64_t kLargest = int64_t{1} << 20;
   const auto fits = [&](int64_t size) {
@@ -31,19 +45,6 @@ void check_size(const ModelInfo& info, const StreamOptions& options) {
   }
 }
 
-MemoryNeeded memory_for(const Autoencoder::Implementation& model, const Codec& codec,
-                        const StreamOptions& options, int64_t n) {
-  const auto first = compiler::memory_plan(codec.first.plan, 1, options.height, options.width);
-  const auto next = compiler::memory_plan(codec.next.plan, n, options.height, options.width);
-  return {.weights = model.constants->bytes(),
-          .state = next.state_bytes,
-          .arena = std::max(first.arena_bytes, next.arena_bytes)};
-}
-
-double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
-
-}  // namespace
-
 const Extent& input_extent(const Codec& codec) {
   const Plan& plan = codec.next.plan;
   return plan.buffers[static_cast<size_t>(plan.input)].extent;
@@ -58,7 +59,7 @@ int64_t staged_frame_bytes(const Codec& codec, const StreamOptions& options) {
 
 StreamSizes stream_sizes(const Autoencoder::Implementation& model, const Codec& codec,
                          const StreamOptions& options, int64_t staging_frames) {
-  check_size(model.info, options);
+  check_options(model.info, options);
   const int64_t capacity = model.backend->memory_capacity();
   const int64_t limit =
       options.memory_limit == 0 ? capacity : std::min(options.memory_limit, capacity);
@@ -190,6 +191,11 @@ void StreamCore::run_plan(const Program& program, const Launch& launch) {
   if (options_.progress) {
     control.progress = [this](int64_t done, int64_t /*of this run*/) {
       options_.progress(steps_done_ + done, steps_total_);
+    };
+  }
+  if (options_.observer) {
+    control.observer = [&](const Step& step, const Launch& at, double seconds) {
+      options_.observer(step_event(program.plan, step, at, seconds));
     };
   }
   backend().run(program.plan, launch, control);

@@ -22,6 +22,9 @@ struct StreamSizes {
   MemoryNeeded memory;
 };
 
+// Throws kInvalidArgument if the model cannot work on such a size, or a number is negative.
+void check_options(const ModelInfo& info, const StreamOptions& options);
+
 // Checks the options against the model and lowers frames_per_step until the memory limit holds.
 // `staging_frames` is how many video frames the Stream holds back at most. Throws
 // kInvalidArgument, kOutOfMemory.

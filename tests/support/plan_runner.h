@@ -42,7 +42,7 @@ class PlanRunner {
                 input.values.size() * sizeof(float));
     RunControl control;
     if (look) {
-      control.observer = [&](const Step& step, const Launch& at) {
+      control.observer = [&](const Step& step, const Launch& at, double /*seconds*/) {
         if (step.buffers.contains("y")) look(step.name, value(plan, step.buffers.at("y"), at));
       };
     }
