@@ -1,63 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convs: checked against float64 on a sample of outputs, then timed.
+// Convs: checked against float64 on a sample of outputs, then timed; oneDNN's beside the best
+// kernel of each type, checked the same way.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-#include <random>
+#include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/dtype.h"
+#include "bench/kernels/conv3d_problem.h"
 #include "bench/kernels/kernels_bench.h"
+#include "bench/kernels/onednn.h"
 #include "bench/shapes.h"
 #include "benchmark/benchmark.h"
 #include "cpu/kernels/conv3d.h"
-#include "tests/reference/conv3d.h"
 
 namespace zoetrope::bench {
 namespace {
 
 class Conv {
  public:
-  Conv(const ConvCase& shape, const cpu::Conv3dKernel& kernel) : dtype_(kernel.operands) {
-    const auto [kt, kh, kw] = shape.kernel;
-    const int64_t out = shape.stride_space == 1 ? shape.size : shape.size / shape.stride_space;
-    args_ = {.frames = shape.frames,
-             .height = shape.size,
-             .width = shape.size,
-             .c_in = shape.c_in,
-             .kernel_time = kt,
-             .kernel_height = kh,
-             .kernel_width = kw,
-             .first_tap = shape.first_tap,
-             .stride_time = shape.stride_time,
-             .stride_space = shape.stride_space,
-             .pad_before = shape.pad_before,
-             .out_height = out,
-             .out_width = out,
-             .c_out = shape.c_out};
-    const int64_t plane = shape.size * shape.size * shape.c_in;
-    const int64_t taps = kt * kh * kw;
-    size_ = shape.frames / shape.stride_time * out * out * shape.c_out;
-    x_ = random_values(dtype_, shape.frames * plane, 1);
-    history_ = random_values(dtype_, (kt - shape.stride_time) * plane, 2);
-    weight_ = random_values(dtype_, shape.c_out * shape.c_in * taps, 3);
-    bias_ = random_values(DType::kFloat32, shape.c_out, 4);
-    gamma_ = random_values(DType::kFloat32, shape.c_out, 5);
-    stored_x_ = stored(dtype_, x_);
-    stored_history_ = stored(dtype_, history_);
-    residual_ = stored(dtype_, random_values(dtype_, size_, 6));
-    packed_ = AlignedBytes(kernel.packed_bytes(shape.c_out, shape.c_in, taps, 1));
-    kernel.pack(weight_.data(), shape.c_out, shape.c_in, taps, 1, packed_.data());
-    y_ = AlignedBytes(size_ * size_of(dtype_));
-    activated_ = AlignedBytes(size_ * size_of(dtype_));
-    args_.x = stored_x_.data();
-    args_.history = stored_history_.data();
-    args_.weight = packed_.data();
-    args_.bias = bias_.data();
+  Conv(const ConvCase& shape, const cpu::Conv3dKernel& kernel)
+      : kernel_(kernel), problem_(compiled_problem(shape, kernel.operands)), args_(problem_.args) {
+    const DType dtype = kernel.operands;
+    const int64_t taps = args_.kernel_time * args_.kernel_height * args_.kernel_width;
+    const int64_t parts = problem_.filters / args_.c_out;
+    x_ = stored(dtype, problem_.x);
+    history_ = stored(dtype, problem_.history);
+    weight_ = packed(problem_.weight, problem_.filters, args_.c_in, taps, parts);
+    y_ = AlignedBytes(problem_.outputs * size_of(dtype));
+    args_.x = x_.data();
+    args_.history = history_.data();
+    args_.weight = weight_.data();
+    args_.bias = problem_.bias.data();
     args_.y = y_.data();
+    if (shape.epilogues) prepare_epilogues(shape.c_shortcut);
   }
 
   const cpu::Conv3dArgs& plain() const { return args_; }
@@ -80,80 +57,131 @@ class Conv {
     return args;
   }
 
-  double flops() const {
-    const int64_t taps =
-        (args_.kernel_time - args_.first_tap) * args_.kernel_height * args_.kernel_width;
-    return 2.0 * static_cast<double>(size_ * args_.c_in * taps);
+  // At the end of a residual block that widens.
+  cpu::Conv3dArgs shortcut_norm_silu() {
+    cpu::Conv3dArgs args = norm_silu();
+    args.shortcut = shortcut_.data();
+    args.shortcut_weight = shortcut_weight_.data();
+    args.c_shortcut = shortcut_.size() / size_of(kernel_.operands) / pixels();
+    args.y = y_.data();
+    return args;
   }
 
-  // Largest error over 200 outputs of plain(), relative to what rounding of the sum allows.
-  double error() const {
-    const reference::ConvOperands operands = {
-        .x = x_.data(), .history = history_.data(), .weight = weight_.data(), .bias = bias_.data()};
-    std::mt19937_64 random(5);
-    double worst = 0;
-    for (int i = 0; i < 200; ++i) {
-      const auto index = static_cast<int64_t>(random() % static_cast<uint64_t>(size_));
-      const int64_t pixel = index / args_.c_out;
-      const int64_t line = pixel / args_.out_width;
-      const reference::ConvValue expected =
-          reference::conv3d(args_, operands,
-                            {line / args_.out_height, line % args_.out_height,
-                             pixel % args_.out_width, index % args_.c_out});
-      const double allowed = expected.magnitude * 64 * 0x1p-24 +
-                             (dtype_ == DType::kBFloat16 ? std::abs(expected.value) * 0x1p-7 : 0.0);
-      const double y = load_as_float(y_.data(), dtype_, index);
-      worst = std::max(worst, std::abs(y - expected.value) / allowed);
-    }
-    return worst;
+  void run(const cpu::Conv3dArgs& args) const { kernel_.run(args, bench_pool(), {}); }
+
+  double flops_of(const cpu::Conv3dArgs& args) const {
+    return flops(problem_) + 2.0 * static_cast<double>(problem_.outputs * args.c_shortcut);
+  }
+
+  // Of plain().
+  bool is_right() const {
+    return worst_error(problem_, kernel_.operands, [&](int64_t index) {
+             return load_as_float(y_.data(), kernel_.operands, index);
+           }) <= 1;
   }
 
  private:
-  DType dtype_;
+  int64_t pixels() const { return problem_.outputs / args_.c_out; }
+
+  AlignedBytes packed(const std::vector<float>& weight, int64_t filters, int64_t c_in, int64_t taps,
+                      int64_t parts) const {
+    AlignedBytes bytes(kernel_.packed_bytes(filters, c_in, taps, parts));
+    kernel_.pack(weight.data(), filters, c_in, taps, parts, bytes.data());
+    return bytes;
+  }
+
+  void prepare_epilogues(int64_t c_shortcut) {
+    const DType dtype = kernel_.operands;
+    gamma_ = random_values(DType::kFloat32, args_.c_out, 5);
+    residual_ = stored(dtype, random_values(dtype, problem_.outputs, 6));
+    activated_ = AlignedBytes(problem_.outputs * size_of(dtype));
+    if (c_shortcut == 0) return;
+    shortcut_ = stored(dtype, random_values(dtype, pixels() * c_shortcut, 7));
+    shortcut_weight_ =
+        packed(random_values(dtype, args_.c_out * c_shortcut, 8), args_.c_out, c_shortcut, 1, 1);
+  }
+
+  const cpu::Conv3dKernel& kernel_;
+  Conv3dProblem problem_;
   cpu::Conv3dArgs args_;
-  int64_t size_ = 0;  // of the output
-  std::vector<float> x_, history_, weight_, bias_, gamma_;
-  AlignedBytes stored_x_, stored_history_, residual_, packed_, y_, activated_;
+  std::vector<float> gamma_;
+  AlignedBytes x_, history_, weight_, y_, activated_, residual_, shortcut_, shortcut_weight_;
 };
+
+// In turn with oneDNN's conv if `beside`.
+void run_plain(benchmark::State& state, const ConvCase& shape, const cpu::Conv3dKernel& kernel,
+               bool beside) {
+  Conv conv(shape, kernel);
+  const auto run = [&] { conv.run(conv.plain()); };
+  run();
+  if (!conv.is_right()) return state.SkipWithError("wrong result");
+  const double flops_of_run = conv.flops_of(conv.plain());
+  std::unique_ptr<OneDnnConv> peer;
+  double peer_flops = 0;
+  if (beside) {
+    const Conv3dProblem problem = plain_problem(shape, kernel.operands);
+    peer = make_onednn_conv(problem, kernel.operands, bench_pool().threads());
+    peer_flops = flops(problem);
+    if (peer != nullptr) {
+      peer->run();
+      const std::vector<float> y = peer->y();
+      const double error = worst_error(problem, kernel.operands,
+                                       [&](int64_t i) { return y[static_cast<size_t>(i)]; });
+      if (!(error <= 1)) return state.SkipWithError("oneDNN's result is wrong");
+    }
+  }
+  if (peer == nullptr) return void(time_beside_peak(state, kernel.operands, flops_of_run, run));
+  const Medians medians =
+      time_beside_peak(state, kernel.operands, flops_of_run, run, [&] { peer->run(); });
+  state.counters["onednn_GFLOP/s"] = peer_flops / medians.baseline_seconds / 1e9;
+  state.counters["speed_over_onednn"] = 1 / medians.time_over_baseline;
+}
 
 using Variant = cpu::Conv3dArgs (Conv::*)();
 
-// A variant is timed in turn with the plain conv.
-void run_conv(benchmark::State& state, const ConvCase& shape, const cpu::Conv3dKernel& kernel,
-              Variant variant) {
+// In turn with the plain conv.
+void run_variant(benchmark::State& state, const ConvCase& shape, const cpu::Conv3dKernel& kernel,
+                 Variant variant) {
   Conv conv(shape, kernel);
-  const auto plain = [&] { kernel.run(conv.plain(), bench_pool(), {}); };
-  plain();
-  if (!(conv.error() <= 1)) return state.SkipWithError("wrong result");
-  if (variant == nullptr) {
-    return time_beside_peak(state, kernel.operands, conv.flops(), plain);
-  }
   const cpu::Conv3dArgs args = (conv.*variant)();
-  time_beside_peak(
-      state, kernel.operands, conv.flops(), [&] { kernel.run(args, bench_pool(), {}); }, plain);
+  const Medians medians = time_beside_peak(
+      state, kernel.operands, conv.flops_of(args), [&] { conv.run(args); },
+      [&] { conv.run(conv.plain()); });
+  state.counters["time_over_plain"] = medians.time_over_baseline;
 }
 
-void add_row(const std::string& name, const ConvCase& shape, const cpu::Conv3dKernel& kernel,
-             Variant variant) {
-  benchmark::RegisterBenchmark(name.c_str(),
-                               [&shape, &kernel, variant](benchmark::State& state) {
-                                 run_conv(state, shape, kernel, variant);
-                               })
-      ->UseManualTime()
-      ->Unit(benchmark::kMillisecond);
+template <typename Run>
+void add_row(const std::string& name, Run run) {
+  benchmark::RegisterBenchmark(name.c_str(), run)->UseManualTime()->Unit(benchmark::kMillisecond);
+}
+
+void add_variant(const std::string& name, const ConvCase& shape, const cpu::Conv3dKernel& kernel,
+                 Variant variant) {
+  add_row(name, [&shape, &kernel, variant](benchmark::State& state) {
+    run_variant(state, shape, kernel, variant);
+  });
+}
+
+void add_rows(const ConvCase& shape, const cpu::Conv3dKernel& kernel, bool best) {
+  const std::string name = fmt::format("{}/{}", kernel.name, shape.name);
+  add_row(name, [&shape, &kernel, best](benchmark::State& state) {
+    run_plain(state, shape, kernel, best);
+  });
+  if (!shape.epilogues) return;
+  add_variant(name + "/norm_silu", shape, kernel, &Conv::norm_silu);
+  add_variant(name + "/residual_norm_silu", shape, kernel, &Conv::residual_norm_silu);
+  if (shape.c_shortcut == 0) return;
+  add_variant(name + "/shortcut_norm_silu", shape, kernel, &Conv::shortcut_norm_silu);
 }
 
 }  // namespace
 
 void register_conv3d() {
+  bool seen[2] = {false, false};  // float32, bfloat16
   for (const cpu::Conv3dKernel& kernel : cpu::conv3d_kernels()) {
-    for (const ConvCase& shape : kConvCases) {
-      const std::string name = fmt::format("{}/{}", kernel.name, shape.name);
-      add_row(name, shape, kernel, nullptr);
-      if (!shape.epilogues) continue;
-      add_row(name + "/norm_silu", shape, kernel, &Conv::norm_silu);
-      add_row(name + "/residual_norm_silu", shape, kernel, &Conv::residual_norm_silu);
-    }
+    bool& seen_type = seen[kernel.operands == DType::kFloat32 ? 0 : 1];
+    for (const ConvCase& shape : kConvCases) add_rows(shape, kernel, !seen_type);
+    seen_type = true;
   }
 }
 

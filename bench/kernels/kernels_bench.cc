@@ -11,8 +11,10 @@
 #include <cstdlib>
 #include <new>
 #include <random>
+#include <thread>
 
 #include "base/dtype.h"
+#include "bench/kernels/onednn.h"
 #include "cpu/kernels/peak.h"
 
 namespace zoetrope::bench {
@@ -68,29 +70,34 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void time_beside_peak(benchmark::State& state, DType operands, double flops,
-                      const std::function<void()>& work, const std::function<void()>& baseline) {
+Medians time_beside_peak(benchmark::State& state, DType operands, double flops,
+                         const std::function<void()>& work, const std::function<void()>& baseline) {
   constexpr double kFlopsOfRun = 1e10;
   constexpr double kPeakSeconds = 0.02;
-  const auto repeats = std::max<int64_t>(1, std::llround(kFlopsOfRun / flops));
+  const auto repeats = std::clamp<int64_t>(std::llround(kFlopsOfRun / flops), 1, 1000);
   const auto seconds = [&](const std::function<void()>& run) {
     return seconds_of([&] {
              for (int64_t i = 0; i < repeats; ++i) run();
            }) /
            static_cast<double>(repeats);
   };
-  std::vector<double> rates, peaks, ratios;
+  std::vector<double> rates, peaks, baseline_times, ratios;
   for (auto _ : state) {
     peaks.push_back(cpu::measure_peak_flops(operands, bench_pool(), kPeakSeconds) / 1e9);
     const double time = seconds(work);
-    if (baseline) ratios.push_back(time / seconds(baseline));
     state.SetIterationTime(time);
     rates.push_back(flops / time / 1e9);
+    if (!baseline) continue;
+    baseline_times.push_back(seconds(baseline));
+    ratios.push_back(time / baseline_times.back());
+    // A peer's own threads may still wait busily for more.
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   state.counters["GFLOP/s"] = median(rates);
   state.counters["peak"] = median(peaks);
   state.counters["share"] = median(rates) / median(peaks);
-  if (baseline) state.counters["over_baseline"] = median(ratios);
+  if (!baseline) return {};
+  return {.baseline_seconds = median(baseline_times), .time_over_baseline = median(ratios)};
 }
 
 }  // namespace zoetrope::bench
@@ -109,6 +116,7 @@ int main(int argc, char** argv) {
       "copy_gigabytes_per_second",
       fmt::format("{:.1f}", zoetrope::cpu::measure_copy_bandwidth(pool) / 1e9));
   benchmark::AddCustomContext("threads", fmt::format("{}", pool.threads()));
+  benchmark::AddCustomContext("onednn", zoetrope::bench::onednn_version());
   zoetrope::bench::register_conv3d();
   zoetrope::bench::register_attention();
   zoetrope::bench::register_pointwise();

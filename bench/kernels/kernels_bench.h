@@ -45,13 +45,18 @@ const char* short_name(DType dtype);
 
 double seconds_of(const std::function<void()>& work);
 
+struct Medians {
+  double baseline_seconds = 0;
+  double time_over_baseline = 0;
+};
+
 // Times `work`, `flops` of products and sums, in runs of at least some milliseconds, each preceded
 // by a measurement of the peak for `operands`, so that the share holds on a machine that others use
 // too. If there is a `baseline`, it runs in turn with `work`. Counters, from medians: GFLOP/s,
-// peak, share (of the peak), over_baseline (the ratio of times).
-void time_beside_peak(benchmark::State& state, DType operands, double flops,
-                      const std::function<void()>& work,
-                      const std::function<void()>& baseline = {});
+// peak, share (of the peak).
+Medians time_beside_peak(benchmark::State& state, DType operands, double flops,
+                         const std::function<void()>& work,
+                         const std::function<void()>& baseline = {});
 
 void register_attention();
 void register_conv3d();
