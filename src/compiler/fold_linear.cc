@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/fusion.h"
 #include "compiler/passes.h"
 #include "graph/rewrite.h"
 
@@ -68,27 +69,21 @@ graph::ConstantId add_constant(Graph& graph, Constant constant) {
 }  // namespace
 
 int fold_linear(Graph& graph, const PassContext& context) {
-  int changes = 0;
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
-    const Op linear = graph.ops[i];
-    if (!graph::is_linear(linear)) continue;
+  return fuse_ops(graph, context, [&](const Op& linear) -> std::optional<Fusion> {
+    if (!graph::is_linear(linear)) return std::nullopt;
     Op* conv = graph::maker_for_only_reader(graph, linear.x);
-    if (!is_bare(conv)) continue;
-    Op folded = *conv;
-    folded.name = linear.name;
-    folded.y = linear.y;
+    if (!is_bare(conv)) return std::nullopt;
+    Fusion fusion = {.maker = conv, .fused = *conv};
+    fusion.fused.name = linear.name;
+    fusion.fused.y = linear.y;
     const Constant& matrix = graph.constant(linear.weight);
+    const Constant weight = folded_weight(matrix, graph.constant(conv->weight));
     const Constant bias =
         folded_bias(matrix, graph.constant(linear.bias), graph.constant(conv->bias));
-    folded.weight = add_constant(graph, folded_weight(matrix, graph.constant(conv->weight)));
-    folded.bias = add_constant(graph, bias);
-    if (!context.target.refusal(graph, folded).empty()) continue;
-    *conv = folded;
-    graph.ops.erase(graph.ops.begin() + static_cast<std::ptrdiff_t>(i--));
-    ++changes;
-  }
-  graph::remove_unused(graph);
-  return changes;
+    fusion.fused.weight = add_constant(graph, weight);
+    fusion.fused.bias = add_constant(graph, bias);
+    return fusion;
+  });
 }
 
 }  // namespace zoetrope::compiler
