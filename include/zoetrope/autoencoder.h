@@ -30,7 +30,7 @@ enum class LogLevel : uint8_t { kInfo, kWarning };
 
 struct LoadOptions {
   std::string device = "auto";             // "auto" or "cpu"
-  std::optional<DType> encode_dtype = {};  // operand type; empty: float32
+  std::optional<DType> encode_dtype = {};  // operand type; empty: what suits the device
   std::optional<DType> decode_dtype = {};
   int threads = 0;                                // CPU worker threads; 0: one per core
   bool encoder = true;                            // load what encodes, if the checkpoint holds it
@@ -45,8 +45,10 @@ struct LoadOptions {
 
 // What was found in the checkpoint.
 struct ModelInfo {
-  std::string family;            // "wan2.1"
-  std::string device;            // what the weights were packed for, e.g. "cpu-avx3"
+  std::string family;                    // "wan2.1"
+  std::string device;                    // what the weights were packed for, e.g. "cpu-avx3"
+  DType encode_dtype = DType::kFloat32;  // of the operands
+  DType decode_dtype = DType::kFloat32;
   int64_t encoder_base_dim = 0;  // 0: no encoder loaded
   int64_t decoder_base_dim = 0;  // 0: no decoder loaded
   int64_t video_channels = 3;

@@ -30,6 +30,9 @@ class Target {
   // "cpu-avx3"
   virtual std::string name() const = 0;
 
+  // The operands that suit the device where nobody asks for a type.
+  virtual DType default_operands() const = 0;
+
   // Why no kernel can run `op`, or empty. Passes ask it before they make an op.
   virtual std::string refusal(const graph::Graph& graph, const graph::Op& op) const = 0;
 

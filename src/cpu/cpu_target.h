@@ -21,6 +21,7 @@ class CpuTarget : public Target {
   explicit CpuTarget(int64_t instruction_set = 0);
 
   std::string name() const override;
+  DType default_operands() const override;
   std::string refusal(const graph::Graph& graph, const graph::Op& op) const override;
   Choice choose(const graph::Graph& graph, const graph::Op& op) const override;
   std::vector<std::byte> pack(const std::string& layout, const std::vector<int64_t>& shape,

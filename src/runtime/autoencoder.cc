@@ -67,14 +67,19 @@ std::shared_ptr<const Autoencoder::Implementation> load_checkpoint(
   const std::unique_ptr<models::Model> model = models::recognise(checkpoint);
   check_asked_for(model->config(), options, checkpoint->source());
   fill_info(loaded->info, model->config(), options);
-  loaded->info.device = loaded->backend->target().name();
+  const Target& target = loaded->backend->target();
+  loaded->info.device = target.name();
+  loaded->info.encode_dtype = options.encode_dtype.value_or(target.default_operands());
+  loaded->info.decode_dtype = options.decode_dtype.value_or(target.default_operands());
   if (loaded->info.encoder_base_dim != 0) {
-    loaded->encode = compile_codec(*model, Entry::kEncodeFirst, Entry::kEncodeNext,
-                                   *loaded->backend, options, *loaded->constants);
+    loaded->encode =
+        compile_codec(*model, {Entry::kEncodeFirst, Entry::kEncodeNext, loaded->info.encode_dtype},
+                      *loaded->backend, options, *loaded->constants);
   }
   if (loaded->info.decoder_base_dim != 0) {
-    loaded->decode = compile_codec(*model, Entry::kDecodeFirst, Entry::kDecodeNext,
-                                   *loaded->backend, options, *loaded->constants);
+    loaded->decode =
+        compile_codec(*model, {Entry::kDecodeFirst, Entry::kDecodeNext, loaded->info.decode_dtype},
+                      *loaded->backend, options, *loaded->constants);
   }
   loaded->info.weights_checksum = model->checksum();
   log_loaded(*loaded, model->unknown(), options);

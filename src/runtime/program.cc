@@ -8,12 +8,9 @@
 namespace zoetrope {
 namespace {
 
-graph::Graph optimised(graph::Graph graph, models::Entry entry, const Backend& backend,
+graph::Graph optimised(graph::Graph graph, DType operands, const Backend& backend,
                        const LoadOptions& options) {
-  const bool encodes = entry == models::Entry::kEncodeFirst || entry == models::Entry::kEncodeNext;
-  const std::optional<DType>& asked = encodes ? options.encode_dtype : options.decode_dtype;
-  compiler::run_passes(graph,
-                       {.target = backend.target(), .operands = asked.value_or(DType::kFloat32)},
+  compiler::run_passes(graph, {.target = backend.target(), .operands = operands},
                        options.disabled_passes);
   return graph;
 }
@@ -40,12 +37,12 @@ const Memory& ConstantStore::get(const graph::Constant& constant, const std::str
   return *memory;
 }
 
-Codec compile_codec(const models::Model& model, models::Entry first, models::Entry next,
-                    const Backend& backend, const LoadOptions& options, ConstantStore& store) {
-  Codec codec = {.first = {.plan = {}, .constants = {}, .model = model.graph(first)},
-                 .next = {.plan = {}, .constants = {}, .model = model.graph(next)}};
-  const graph::Graph first_graph = optimised(codec.first.model, first, backend, options);
-  const graph::Graph next_graph = optimised(codec.next.model, next, backend, options);
+Codec compile_codec(const models::Model& model, const CodecEntries& entries, const Backend& backend,
+                    const LoadOptions& options, ConstantStore& store) {
+  Codec codec = {.first = {.plan = {}, .constants = {}, .model = model.graph(entries.first)},
+                 .next = {.plan = {}, .constants = {}, .model = model.graph(entries.next)}};
+  const graph::Graph first_graph = optimised(codec.first.model, entries.operands, backend, options);
+  const graph::Graph next_graph = optimised(codec.next.model, entries.operands, backend, options);
   codec.first.plan = compiler::lower(first_graph, backend.target());
   codec.next.plan = compiler::lower(next_graph, backend.target());
   const auto total =

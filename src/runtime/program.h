@@ -46,8 +46,14 @@ class ConstantStore {
   int64_t bytes_ = 0;
 };
 
+struct CodecEntries {
+  models::Entry first;
+  models::Entry next;
+  DType operands;
+};
+
 // Builds, optimises and lowers both entries and packs their constants one at a time.
-Codec compile_codec(const models::Model& model, models::Entry first, models::Entry next,
-                    const Backend& backend, const LoadOptions& options, ConstantStore& store);
+Codec compile_codec(const models::Model& model, const CodecEntries& entries, const Backend& backend,
+                    const LoadOptions& options, ConstantStore& store);
 
 }  // namespace zoetrope

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/weights.h"
 
-#include <charconv>
+#include <optional>
 #include <string_view>
 
 #include "base/fail.h"
+#include "base/parse_number.h"
 #include "models/wan21.h"
 
 namespace zoetrope {
@@ -13,14 +14,13 @@ namespace {
 constexpr std::string_view kRandom = "random";
 
 template <typename Number>
-Number parse_number(const std::string& weights, std::string_view text) {
-  Number number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) {
+Number parse_part(const std::string& weights, std::string_view text) {
+  const std::optional<Number> number = parse_number<Number>(text);
+  if (!number) {
     fail(ErrorCode::kInvalidArgument, "{}: expected random[:base_dim[:seed]], found \"{}\"",
          weights, text);
   }
-  return number;
+  return *number;
 }
 
 std::shared_ptr<const Checkpoint> open_random(const std::string& weights) {
@@ -29,9 +29,9 @@ std::shared_ptr<const Checkpoint> open_random(const std::string& weights) {
   if (weights.size() > kRandom.size()) {
     const std::string_view rest = std::string_view(weights).substr(kRandom.size() + 1);
     const size_t colon = rest.find(':');
-    base_dim = parse_number<int64_t>(weights, rest.substr(0, colon));
+    base_dim = parse_part<int64_t>(weights, rest.substr(0, colon));
     if (colon != std::string_view::npos) {
-      seed = parse_number<uint64_t>(weights, rest.substr(colon + 1));
+      seed = parse_part<uint64_t>(weights, rest.substr(colon + 1));
     }
   }
   constexpr int64_t kLargest = 1024;

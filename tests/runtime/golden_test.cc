@@ -155,11 +155,9 @@ class GoldenStages : public ::testing::TestWithParam<std::vector<std::string>> {
     const auto backend = cpu::open_cpu_backend(2, {});
     const auto checkpoint = random_checkpoint(models::wan21_tensors(96), 0, "random:96:0");
     ConstantStore store(*backend);
-    const Codec codec = compile_codec(*models::recognise(checkpoint), first, next, *backend,
-                                      {.encode_dtype = DType::kFloat32,
-                                       .decode_dtype = DType::kFloat32,
-                                       .disabled_passes = GetParam()},
-                                      store);
+    const Codec codec =
+        compile_codec(*models::recognise(checkpoint), {first, next, DType::kFloat32}, *backend,
+                      {.disabled_passes = GetParam()}, store);
     PlanRunner runner(*backend, 16, 16);
     const auto look = [&](const std::string& name, const Array& value) {
       // Frame 0 passes through the encoder's time convs, which `first` therefore does not have.
@@ -236,10 +234,12 @@ TEST(InstructionSets, GiveThePublishedLatentsWithoutAnyPass) {
     for (const std::string& off : switches) {
       const auto backend = cpu::open_cpu_backend(2, {}, instruction_set);
       ConstantStore store(*backend);
-      LoadOptions options = {.encode_dtype = DType::kFloat32};
+      LoadOptions options;
       if (!off.empty()) options.disabled_passes = {off};
-      const Codec codec = compile_codec(*models::recognise(checkpoint), models::Entry::kEncodeFirst,
-                                        models::Entry::kEncodeNext, *backend, options, store);
+      const CodecEntries entries = {models::Entry::kEncodeFirst, models::Entry::kEncodeNext,
+                                    DType::kFloat32};
+      const Codec codec =
+          compile_codec(*models::recognise(checkpoint), entries, *backend, options, store);
       PlanRunner runner(*backend, 32, 48);
       runner.run(codec.first, 1, frames_of(video, 0, 1));
       const Array posterior = runner.run(codec.next, 2, frames_of(video, 1, 8));

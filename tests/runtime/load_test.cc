@@ -237,6 +237,15 @@ TEST(Load, LogsWhatItLoadedAndWhatItLeftAlone) {
   EXPECT_THAT(lines[1], HasSubstr("2 tensors belong to no layer"));
 }
 
+TEST(Load, TakesTheTypeThatSuitsTheDevice) {
+  const bool multiplies_bf16 = devices().front().dtypes.find("bfloat16") != std::string::npos;
+  const ModelInfo info = Autoencoder::load("random:8").info();
+  EXPECT_EQ(info.encode_dtype, multiplies_bf16 ? DType::kBFloat16 : DType::kFloat32);
+  EXPECT_EQ(info.decode_dtype, info.encode_dtype);
+  const LoadOptions float32 = {.decode_dtype = DType::kFloat32};
+  EXPECT_EQ(Autoencoder::load("random:8", float32).info().decode_dtype, DType::kFloat32);
+}
+
 TEST(Load, RefusesHalfAnAllocator) {
   LoadOptions options;
   options.allocator.allocate = [](size_t, size_t) -> void* { return nullptr; };
