@@ -59,6 +59,7 @@ void register_attention() {
       benchmark::RegisterBenchmark(
           fmt::format("{}/{}", kernel.name, shape.name).c_str(),
           [&](benchmark::State& state) { run_attention(state, shape, kernel); })
+          ->Iterations(1)
           ->UseManualTime()
           ->Unit(benchmark::kMillisecond);
     }

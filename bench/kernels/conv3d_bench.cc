@@ -152,7 +152,10 @@ void run_variant(benchmark::State& state, const ConvCase& shape, const cpu::Conv
 
 template <typename Run>
 void add_row(const std::string& name, Run run) {
-  benchmark::RegisterBenchmark(name.c_str(), run)->UseManualTime()->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark(name.c_str(), run)
+      ->Iterations(1)
+      ->UseManualTime()
+      ->Unit(benchmark::kMillisecond);
 }
 
 void add_variant(const std::string& name, const ConvCase& shape, const cpu::Conv3dKernel& kernel,

@@ -70,32 +70,50 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+namespace {
+
+// Enough turns for a median, few where a turn takes long.
+void take_turns(const std::function<void()>& turn) {
+  constexpr int kTurns = 5;
+  constexpr double kSeconds = 1.5;
+  constexpr double kMostSeconds = 10;
+  double spent = 0;
+  for (int i = 0; (i < kTurns || spent < kSeconds) && spent < kMostSeconds; ++i) {
+    spent += seconds_of(turn);
+  }
+}
+
+}  // namespace
+
 Medians time_beside_peak(benchmark::State& state, DType operands, double flops,
                          const std::function<void()>& work, const std::function<void()>& baseline) {
-  constexpr double kFlopsOfRun = 1e10;
+  constexpr double kFlopsOfTurn = 1e10;
   constexpr double kPeakSeconds = 0.02;
-  const auto repeats = std::clamp<int64_t>(std::llround(kFlopsOfRun / flops), 1, 1000);
+  const auto repeats = std::clamp<int64_t>(std::llround(kFlopsOfTurn / flops), 1, 200);
   const auto seconds = [&](const std::function<void()>& run) {
     return seconds_of([&] {
              for (int64_t i = 0; i < repeats; ++i) run();
            }) /
            static_cast<double>(repeats);
   };
-  std::vector<double> rates, peaks, baseline_times, ratios;
-  for (auto _ : state) {
+  std::vector<double> times, peaks, baseline_times, ratios;
+  const auto turn = [&] {
     peaks.push_back(cpu::measure_peak_flops(operands, bench_pool(), kPeakSeconds) / 1e9);
-    const double time = seconds(work);
-    state.SetIterationTime(time);
-    rates.push_back(flops / time / 1e9);
-    if (!baseline) continue;
+    times.push_back(seconds(work));
+    if (!baseline) return;
     baseline_times.push_back(seconds(baseline));
-    ratios.push_back(time / baseline_times.back());
+    ratios.push_back(times.back() / baseline_times.back());
     // A peer's own threads may still wait busily for more.
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  };
+  for (auto _ : state) {
+    take_turns(turn);
+    state.SetIterationTime(median(times));
   }
-  state.counters["GFLOP/s"] = median(rates);
+  const double rate = flops / median(times) / 1e9;
+  state.counters["GFLOP/s"] = rate;
   state.counters["peak"] = median(peaks);
-  state.counters["share"] = median(rates) / median(peaks);
+  state.counters["share"] = rate / median(peaks);
   if (!baseline) return {};
   return {.baseline_seconds = median(baseline_times), .time_over_baseline = median(ratios)};
 }

@@ -50,10 +50,11 @@ struct Medians {
   double time_over_baseline = 0;
 };
 
-// Times `work`, `flops` of products and sums, in runs of at least some milliseconds, each preceded
+// Times `work`, `flops` of products and sums, in turns of at least some milliseconds, each preceded
 // by a measurement of the peak for `operands`, so that the share holds on a machine that others use
-// too. If there is a `baseline`, it runs in turn with `work`. Counters, from medians: GFLOP/s,
-// peak, share (of the peak).
+// too. If there is a `baseline`, it runs once in each turn, after `work`. One iteration is all
+// turns; its time is the median of one run of `work`. Counters, from medians: GFLOP/s, peak, share
+// (of the peak).
 Medians time_beside_peak(benchmark::State& state, DType operands, double flops,
                          const std::function<void()>& work,
                          const std::function<void()>& baseline = {});

@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks the Hopper convs against a plain conv in double, then times them.
+//
+// usage: conv3d_bench [check|time|tune]...     default: check time; exit status 1 if a check fails
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "bench/cuda/conv3d_check.h"
+
+namespace zoetrope::bench {
+namespace {
+
+using cuda::Conv3dArgs;
+using cuda::Conv3dStore;
+using cuda::Conv3dTile;
+
+constexpr int64_t kHalf = 2;  // bytes
+
+// What graph::ConvShape says.
+struct Window {
+  int64_t kernel_time = 1;
+  int64_t kernel_height = 1;
+  int64_t kernel_width = 1;
+  int64_t first_tap = 0;
+  int64_t stride_time = 1;
+  int64_t stride_space = 1;
+  int64_t pad_before = 0;
+};
+
+struct Case {
+  const char* name;
+  int64_t frames;
+  int64_t height;
+  int64_t width;
+  int64_t c_in;
+  int64_t c_out;
+  Window window = {3, 3, 3, 0, 1, 1, 1};
+  DType operands = DType::kFloat16;
+  DType raw = DType::kBFloat16;
+  bool residual = false;
+  bool y = true;
+  bool activated = true;
+  bool silu = true;
+  int64_t c_shortcut = 0;
+  Conv3dStore store = Conv3dStore::kPlain;
+};
+
+std::unique_ptr<DeviceArray> random_array(int64_t count, DType type, float scale, uint64_t seed) {
+  auto array = std::make_unique<DeviceArray>(count * (type == DType::kFloat32 ? 4 : kHalf));
+  array->fill_random(type, scale, seed);
+  return array;
+}
+
+std::unique_ptr<DeviceArray> packed(const DeviceArray& weight, const Case& c, int64_t parts) {
+  const std::vector<std::byte> values = weight.download();
+  const Window& w = c.window;
+  const cuda::Conv3dSm90Weight shape = {.values = reinterpret_cast<const float*>(values.data()),
+                                        .filters = c.c_out * parts,
+                                        .c_in = c.c_in,
+                                        .kernel_time = w.kernel_time,
+                                        .kernel_height = w.kernel_height,
+                                        .kernel_width = w.kernel_width,
+                                        .stride_space = w.stride_space,
+                                        .parts = parts,
+                                        .operands = c.operands};
+  std::vector<std::byte> bytes(static_cast<size_t>(cuda::conv3d_sm90_packed_bytes(shape)));
+  cuda::conv3d_sm90_pack(shape, bytes.data());
+  auto array = std::make_unique<DeviceArray>(static_cast<int64_t>(bytes.size()));
+  check(cudaMemcpy(array->data(), bytes.data(), bytes.size(), cudaMemcpyHostToDevice), "pack");
+  return array;
+}
+
+int64_t parts_of(Conv3dStore store) { return Conv3dArgs{.store = store}.parts(); }
+
+// All that a conv reads and writes.
+struct Job {
+  Case c;
+  Conv3dArgs args;
+  std::unique_ptr<DeviceArray> x, history, weight, weight_packed, bias, gamma, shortcut,
+      shortcut_weight, shortcut_packed, residual, y, activated;
+
+  explicit Job(const Case& from, uint64_t seed) : c(from) {
+    const Window& w = c.window;
+    const int64_t past = w.kernel_time - w.stride_time;
+    const int64_t taps = w.kernel_time * w.kernel_height * w.kernel_width;
+    const int64_t filters = c.c_out * parts_of(c.store);
+    const int64_t pixels = c.height * c.width;
+    x = random_array(c.frames * pixels * c.c_in, c.operands, 1.0f, seed + 1);
+    if (past > 0) history = random_array(past * pixels * c.c_in, c.operands, 1.0f, seed + 2);
+    const auto fan_in = static_cast<float>(taps * c.c_in + c.c_shortcut);
+    weight =
+        random_array(filters * c.c_in * taps, DType::kFloat32, 1 / std::sqrt(fan_in), seed + 3);
+    weight_packed = packed(*weight, c, parts_of(c.store));
+    bias = random_array(filters, DType::kFloat32, 0.5f, seed + 4);
+    gamma = random_array(c.c_out, DType::kFloat32, 1.0f, seed + 5);
+    args = {.operands = c.operands,
+            .residual_type = c.raw,
+            .y_type = c.raw,
+            .activated_type = c.operands,
+            .x = x->data(),
+            .history = past > 0 ? history->data() : nullptr,
+            .frames = c.frames,
+            .height = c.height,
+            .width = c.width,
+            .c_in = c.c_in,
+            .kernel_time = w.kernel_time,
+            .kernel_height = w.kernel_height,
+            .kernel_width = w.kernel_width,
+            .first_tap = w.first_tap,
+            .stride_time = w.stride_time,
+            .stride_space = w.stride_space,
+            .pad_before = w.pad_before,
+            .weight = weight_packed->data(),
+            .bias = static_cast<const float*>(bias->data()),
+            .gamma = static_cast<const float*>(gamma->data()),
+            .silu = c.silu,
+            .store = c.store,
+            .c_out = c.c_out};
+    const int64_t outputs = out_elements(args);
+    if (c.c_shortcut > 0) add_shortcut(outputs / c.c_out, seed, 1 / std::sqrt(fan_in));
+    if (c.residual) {
+      residual = random_array(outputs, c.raw, 1.0f, seed + 6);
+      args.residual = residual->data();
+    }
+    if (c.y) y = std::make_unique<DeviceArray>(outputs * kHalf);
+    if (c.activated) activated = std::make_unique<DeviceArray>(outputs * kHalf);
+    if (c.y) args.y = y->data();
+    if (c.activated) args.activated = activated->data();
+  }
+
+  void add_shortcut(int64_t pixels, uint64_t seed, float scale) {
+    shortcut = random_array(pixels * c.c_shortcut, c.operands, 1.0f, seed + 7);
+    shortcut_weight = random_array(c.c_out * c.c_shortcut, DType::kFloat32, scale, seed + 8);
+    Case point = c;
+    point.c_in = c.c_shortcut;
+    point.window = {};
+    shortcut_packed = packed(*shortcut_weight, point, 1);
+    args.shortcut = shortcut->data();
+    args.shortcut_weight = shortcut_packed->data();
+    args.c_shortcut = c.c_shortcut;
+  }
+
+  PlainConv plain(double* raw, double* normalized) const {
+    return {.args = args,
+            .weight = static_cast<const float*>(weight->data()),
+            .shortcut_weight =
+                shortcut_weight ? static_cast<const float*>(shortcut_weight->data()) : nullptr,
+            .raw = raw,
+            .activated = normalized};
+  }
+
+  double flops() const {
+    const Window& w = c.window;
+    const int64_t taps = (w.kernel_time - w.first_tap) * w.kernel_height * w.kernel_width;
+    return 2.0 * static_cast<double>(out_elements(args)) *
+           static_cast<double>(taps * c.c_in + c.c_shortcut);
+  }
+};
+
+void run(const Conv3dArgs& args, const Conv3dTile& tile) {
+  const std::string refusal = cuda::conv3d_sm90_refusal(args);
+  if (!refusal.empty()) {
+    std::fprintf(stderr, "refused: %s\n", refusal.c_str());
+    std::exit(1);
+  }
+  check(cuda::conv3d_sm90(args, tile, nullptr), "conv3d_sm90");
+}
+
+// ---- checks
+
+constexpr Window kTime = {3, 1, 1, 0, 1, 1, 0};
+constexpr Window kTimeDown = {3, 1, 1, 0, 2, 1, 0};
+constexpr Window kPoint = {1, 1, 1, 0, 1, 1, 0};
+constexpr Window kDown = {1, 3, 3, 0, 1, 2, 0};
+constexpr Window kFlat = {1, 3, 3, 0, 1, 1, 1};
+constexpr Window kFirst = {3, 3, 3, 2, 1, 1, 1};
+constexpr Window kPhase = {1, 2, 2, 0, 1, 1, 1};
+
+const Case kChecks[] = {
+    {"96 32x64", 3, 32, 64, 96, 96},
+    {"96 odd 37x45",
+     4,
+     37,
+     45,
+     96,
+     96,
+     {3, 3, 3, 0, 1, 1, 1},
+     DType::kBFloat16,
+     DType::kBFloat16,
+     true},
+    {"96 1x1", 1, 1, 1, 96, 96},
+    {"96 raw fp16, many tiles",
+     5,
+     200,
+     216,
+     96,
+     96,
+     {3, 3, 3, 0, 1, 1, 1},
+     DType::kFloat16,
+     DType::kFloat16,
+     true},
+    {"192 19x70",
+     3,
+     19,
+     70,
+     192,
+     192,
+     {3, 3, 3, 0, 1, 1, 1},
+     DType::kFloat16,
+     DType::kBFloat16,
+     true},
+    {"192 bf16 norm alone",
+     2,
+     60,
+     104,
+     192,
+     192,
+     {3, 3, 3, 0, 1, 1, 1},
+     DType::kBFloat16,
+     DType::kBFloat16,
+     false,
+     false,
+     true,
+     false},
+    {"384 33x31",
+     3,
+     33,
+     31,
+     384,
+     384,
+     {3, 3, 3, 0, 1, 1, 1},
+     DType::kFloat16,
+     DType::kBFloat16,
+     true},
+    {"384 bf16 many tiles",
+     9,
+     64,
+     64,
+     384,
+     384,
+     {3, 3, 3, 0, 1, 1, 1},
+     DType::kBFloat16,
+     DType::kBFloat16,
+     true},
+    {"384 raw alone",
+     2,
+     30,
+     52,
+     384,
+     384,
+     {3, 3, 3, 0, 1, 1, 1},
+     DType::kFloat16,
+     DType::kBFloat16,
+     false,
+     true,
+     false},
+    {"96 first tap", 2, 40, 40, 96, 96, kFirst},
+    {"16 to 384", 2, 24, 40, 16, 384},
+    {"96 to 192 with shortcut",
+     2,
+     40,
+     48,
+     192,
+     192,
+     {3, 3, 3, 0, 1, 1, 1},
+     DType::kFloat16,
+     DType::kBFloat16,
+     false,
+     true,
+     true,
+     true,
+     96},
+    {"96 to 192", 2, 40, 48, 96, 192},
+    {"384 with shortcut 192",
+     2,
+     40,
+     24,
+     384,
+     384,
+     {3, 3, 3, 0, 1, 1, 1},
+     DType::kBFloat16,
+     DType::kBFloat16,
+     false,
+     true,
+     true,
+     true,
+     192},
+    {"192 to 96 flat", 2, 40, 48, 192, 96, kFlat, DType::kBFloat16},
+    {"384 time", 4, 24, 40, 384, 384, kTime, DType::kBFloat16},
+    {"384 time down", 4, 24, 40, 384, 384, kTimeDown, DType::kBFloat16},
+    {"384 time interleave", 4, 24, 40, 384, 384, kTime, DType::kBFloat16, DType::kBFloat16, false,
+     true, true, true, 0, Conv3dStore::kFrameInterleave},
+    {"192 to 384 point", 2, 40, 24, 192, 384, kPoint},
+    {"96 down", 2, 40, 72, 96, 96, kDown, DType::kBFloat16},
+    {"192 down", 2, 36, 40, 192, 192, kDown, DType::kBFloat16},
+    {"192 to 96 phases", 2, 20, 36, 192, 96, kPhase, DType::kBFloat16, DType::kBFloat16, false,
+     true, true, true, 0, Conv3dStore::kUpsamplePhases},
+    {"384 to 192 phases", 2, 20, 36, 384, 192, kPhase, DType::kBFloat16, DType::kBFloat16, false,
+     true, true, true, 0, Conv3dStore::kUpsamplePhases},
+};
+
+// A few values of the plain conv in double on the GPU against the same on the host.
+bool plain_agrees(const Job& job, const DeviceArray& raw) {
+  const auto host = [](const std::unique_ptr<DeviceArray>& a) {
+    return a ? a->download() : std::vector<std::byte>();
+  };
+  const auto x = host(job.x), history = host(job.history), weight = host(job.weight),
+             bias = host(job.bias), residual = host(job.residual), shortcut = host(job.shortcut),
+             shortcut_weight = host(job.shortcut_weight), values = raw.download();
+  PlainConv conv = job.plain(nullptr, nullptr);
+  conv.args.x = x.data();
+  conv.args.history = history.data();
+  conv.weight = reinterpret_cast<const float*>(weight.data());
+  conv.shortcut_weight = reinterpret_cast<const float*>(shortcut_weight.data());
+  conv.args.bias = reinterpret_cast<const float*>(bias.data());
+  conv.args.residual = job.residual ? residual.data() : nullptr;
+  conv.args.shortcut = job.shortcut ? shortcut.data() : nullptr;
+  const int64_t height = out_height(job.args), width = out_width(job.args), c_out = job.args.c_out;
+  for (int64_t i = 0; i < 64; ++i) {
+    const int64_t at = i * 7919 * 31 % out_elements(job.args);
+    const int64_t pixel = at / c_out;
+    const double expected = plain_raw_on_host(conv, pixel / width / height, pixel / width % height,
+                                              pixel % width, at % c_out);
+    const double found = reinterpret_cast<const double*>(values.data())[at];
+    if (!(std::abs(found - expected) < 1e-9)) return false;
+  }
+  return true;
+}
+
+bool same_bytes(const std::unique_ptr<DeviceArray>& a, const std::vector<std::byte>& expected) {
+  return !a || std::memcmp(a->download().data(), expected.data(), expected.size()) == 0;
+}
+
+// Every tile shape and other depths of the rings must give the same bits.
+bool tiles_agree(Job& job) {
+  const Conv3dTile chosen = cuda::conv3d_sm90_tile(job.args);
+  const std::vector<std::byte> y = job.y ? job.y->download() : std::vector<std::byte>();
+  const std::vector<std::byte> activated =
+      job.activated ? job.activated->download() : std::vector<std::byte>();
+  const int blocks = chosen.blocks_x * chosen.blocks_y;
+  for (int x = 1; x <= blocks; x *= 2) {
+    Conv3dTile tile = chosen;
+    tile.blocks_x = x;
+    tile.blocks_y = blocks / x;
+    tile.stages_a = 2;
+    tile.stages_b = 3;
+    tile.lead = x % 2;
+    if (job.y) job.y->poison();
+    if (job.activated) job.activated->poison();
+    run(job.args, tile);
+    if (!same_bytes(job.y, y) || !same_bytes(job.activated, activated)) return false;
+  }
+  return true;
+}
+
+// All frames at once, then one and the rest with history: the same bits.
+bool cuts_agree(Job& job) {
+  const Conv3dArgs& w = job.args;
+  if (job.args.frames < 2 || w.stride_time != 1 || w.first_tap != 0) return true;
+  const std::vector<std::byte> y = job.y ? job.y->download() : std::vector<std::byte>();
+  const std::vector<std::byte> activated =
+      job.activated ? job.activated->download() : std::vector<std::byte>();
+  const int64_t in_frame = job.args.height * job.args.width * job.args.c_in * kHalf;
+  const int64_t out_frame = out_elements(job.args) / job.args.frames * kHalf;
+  const int64_t past = w.kernel_time - 1;
+  DeviceArray history(std::max<int64_t>(past, 1) * in_frame);
+  if (job.y) job.y->poison();
+  if (job.activated) job.activated->poison();
+  for (int64_t t = 0; t < job.args.frames; ++t) {
+    for (int64_t i = 0; i < past; ++i) {
+      const int64_t from = t - past + i;
+      const std::byte* source =
+          from < 0 ? job.history->at((from + past) * in_frame) : job.x->at(from * in_frame);
+      check(cudaMemcpy(history.at(i * in_frame), source, in_frame, cudaMemcpyDeviceToDevice),
+            "history");
+    }
+    Conv3dArgs args = job.args;
+    args.frames = 1;
+    args.x = job.x->at(t * in_frame);
+    args.history = history.data();
+    if (args.y != nullptr) args.y = job.y->at(t * out_frame);
+    if (args.activated != nullptr) args.activated = job.activated->at(t * out_frame);
+    if (args.residual != nullptr) args.residual = job.residual->at(t * out_frame);
+    if (args.shortcut != nullptr) {
+      args.shortcut = job.shortcut->at(t * args.height * args.width * args.c_shortcut * kHalf);
+    }
+    run(args, cuda::conv3d_sm90_tile(args));
+  }
+  return same_bytes(job.y, y) && same_bytes(job.activated, activated);
+}
+
+bool check_case(const Case& c, uint64_t seed) {
+  Job job(c, seed);
+  const int64_t count = out_elements(job.args);
+  DeviceArray raw(count * 8);
+  DeviceArray activated(count * 8);
+  run_plain(job.plain(static_cast<double*>(raw.data()), static_cast<double*>(activated.data())));
+  run(job.args, cuda::conv3d_sm90_tile(job.args));
+  check(cudaDeviceSynchronize(), c.name);
+  const bool plain_ok = plain_agrees(job, raw);
+  Difference dy, da;
+  if (job.y) dy = compare(*job.y, c.raw, static_cast<double*>(raw.data()), count);
+  if (job.activated) {
+    da = compare(*job.activated, c.operands, static_cast<double*>(activated.data()), count);
+  }
+  const bool tiles = tiles_agree(job);
+  const bool cuts = cuts_agree(job);
+  const bool guards =
+      (!job.y || job.y->guard_intact()) && (!job.activated || job.activated->guard_intact());
+  const bool ok = plain_ok && dy.ok() && da.ok() && tiles && cuts && guards;
+  std::printf("%-26s raw %.2e (%.2f)  activated %.2e (%.2f)%s%s%s%s  %s\n", c.name, dy.relative,
+              dy.worst, da.relative, da.worst, plain_ok ? "" : " PLAIN", tiles ? "" : " TILES",
+              cuts ? "" : " CUTS", guards ? "" : " GUARD", ok ? "ok" : "WRONG");
+  std::fflush(stdout);
+  return ok;
+}
+
+// ---- times
+
+struct Timing {
+  double milliseconds;
+  double teraflops;
+};
+
+Timing time_job(const Job& job, const Conv3dTile& tile, int runs) {
+  cudaEvent_t begin, end;
+  check(cudaEventCreate(&begin), "event");
+  check(cudaEventCreate(&end), "event");
+  std::vector<float> times;
+  for (int i = 0; i < runs + 2; ++i) {
+    check(cudaEventRecord(begin), "record");
+    run(job.args, tile);
+    check(cudaEventRecord(end), "record");
+    check(cudaEventSynchronize(end), "run");
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, begin, end), "elapsed");
+    if (i >= 2) times.push_back(milliseconds);
+  }
+  cudaEventDestroy(begin);
+  cudaEventDestroy(end);
+  std::ranges::sort(times);
+  const double median = times[times.size() / 2];
+  return {median, job.flops() / median * 1e-9};
+}
+
+void print_timing(const Case& c, const Conv3dTile& t, const Timing& timing) {
+  std::printf("%-30s %dx%d a%d b%dx%d lead %d  %8.3f ms  %6.1f TFLOP/s\n", c.name, t.blocks_x * 8,
+              t.blocks_y * 8, t.stages_a, t.stages_b, t.taps_per_stage, t.lead, timing.milliseconds,
+              timing.teraflops);
+  std::fflush(stdout);
+}
+
+constexpr Window kCube = {3, 3, 3, 0, 1, 1, 1};
+constexpr DType kF16 = DType::kFloat16;
+constexpr DType kB16 = DType::kBFloat16;
+
+// Activations and results are several times the L2 cache.
+const Case kTimes[] = {
+    {"96 512x512 raw", 8, 512, 512, 96, 96, kCube, kF16, kB16, false, true, false},
+    {"96 512x512 norm", 8, 512, 512, 96, 96, kCube, kF16, kB16, false, false, true},
+    {"96 512x512 residual,raw,norm", 8, 512, 512, 96, 96, kCube, kF16, kB16, true, true, true},
+    {"192 256x256 raw", 8, 256, 256, 192, 192, kCube, kF16, kB16, false, true, false},
+    {"192 256x256 norm", 8, 256, 256, 192, 192, kCube, kF16, kB16, false, false, true},
+    {"192 256x256 residual,raw,norm", 8, 256, 256, 192, 192, kCube, kF16, kB16, true, true, true},
+    {"384 128x128 raw", 16, 128, 128, 384, 384, kCube, kF16, kB16, false, true, false},
+    {"384 128x128 norm", 16, 128, 128, 384, 384, kCube, kF16, kB16, false, false, true},
+    {"384 128x128 residual,raw,norm", 16, 128, 128, 384, 384, kCube, kF16, kB16, true, true, true},
+    {"384 64x64 residual,raw,norm", 21, 64, 64, 384, 384, kCube, kF16, kB16, true, true, true},
+    {"96 480x832 residual,raw,norm", 8, 480, 832, 96, 96, kCube, kF16, kB16, true, true, true},
+    {"192 240x416 residual,raw,norm", 8, 240, 416, 192, 192, kCube, kF16, kB16, true, true, true},
+    {"384 120x208 residual,raw,norm", 16, 120, 208, 384, 384, kCube, kF16, kB16, true, true, true},
+    {"384 60x104 residual,raw,norm", 21, 60, 104, 384, 384, kCube, kF16, kB16, true, true, true},
+};
+
+void time_all() {
+  for (const Case& c : kTimes) {
+    Job job(c, 7);
+    const Conv3dTile tile = cuda::conv3d_sm90_tile(job.args);
+    print_timing(c, tile, time_job(job, tile, 9));
+  }
+}
+
+// What conv3d_tile.cc was chosen from.
+void tune() {
+  for (const Case& c : kTimes) {
+    if (std::string_view(c.name).find("residual") == std::string_view::npos) continue;
+    Job job(c, 7);
+    const Conv3dTile chosen = cuda::conv3d_sm90_tile(job.args);
+    const int wide = c.c_out == 96 ? 3 : 1;
+    for (const int stages_a : {2, 3}) {
+      for (const int taps : {1, 3}) {
+        for (const int stages_b : {2, 3, 4, 5, 6, 8, 10, 12, 15}) {
+          for (const int lead : {0, 1, 2, 3, 4, 6, 9}) {
+            Conv3dTile tile = chosen;
+            tile.stages_a = stages_a;
+            tile.stages_b = stages_b;
+            tile.taps_per_stage = taps;
+            tile.lead = lead;
+            const int64_t tap_bytes = wide == 3 ? 6144 : 24576;
+            const int64_t bytes =
+                stages_a * (wide == 3 ? 39936 : 41984) + stages_b * taps * tap_bytes;
+            if (bytes > 226000 || bytes < 165000 || lead >= stages_b) continue;
+            print_timing(c, tile, time_job(job, tile, 3));
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace zoetrope::bench
+
+int main(int argc, char** argv) {
+  std::vector<std::string_view> words(argv + 1, argv + argc);
+  if (words.empty()) words = {"check", "time"};
+  bool ok = true;
+  for (const std::string_view word : words) {
+    if (word == "time") zoetrope::bench::time_all();
+    if (word == "tune") zoetrope::bench::tune();
+    if (word != "check") continue;
+    uint64_t seed = 1;
+    for (const auto& c : zoetrope::bench::kChecks)
+      ok &= zoetrope::bench::check_case(c, seed += 100);
+  }
+  std::puts(ok ? "all right" : "WRONG RESULTS");
+  return ok ? 0 : 1;
+}
