@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights in the order in which conv3d_mma's lanes read them:
+//   (part, block of filters, tap in time, chunk of channels, tap in space, 8 filters, lane, 16
+//   bytes)
+// A chunk is 64 bytes of channels, zero beyond c_in, as are filters beyond the part's. The 16 bytes
+// of lane 4 g + t are, for filter g of the 8, the 4 bytes of channels at 4 t, 16 + 4 t, 32 + 4 t
+// and 48 + 4 t: both operands of two matrix products.
+#include <algorithm>
+#include <string>
+
+#include "base/dtype.h"
+#include "base/fail.h"
+#include "cuda/kernels/conv3d_mma.h"
+
+namespace zoetrope::cuda {
+namespace {
+
+constexpr int64_t kChunkBytes = 64;
+constexpr int64_t kLaneBytes = 16;
+
+int64_t divide_up(int64_t value, int64_t divisor) { return (value + divisor - 1) / divisor; }
+
+// Of a block, the filter that is column g of the matrix product with filters 8 tile on. Where
+// tiles come in pairs, a lane's four sums of a pair belong to neighbours, so that they are stored
+// together.
+int64_t filter_of(int64_t block_filters, int64_t tile, int64_t g) {
+  if (block_filters == 8) return g;
+  return tile / 2 * 16 + g / 2 * 4 + tile % 2 * 2 + g % 2;
+}
+
+// One tap and chunk of one block: block_filters * 64 bytes.
+void pack_step(const Conv3dMmaLayout& layout, const Conv3dWeight& weight, int64_t first_filter,
+               int64_t tap, int64_t first_channel, std::byte* to) {
+  const int64_t size = size_of(layout.operands);
+  const int64_t run = 4 / size;  // channels of 4 bytes
+  const int64_t taps = weight.kernel_time * weight.plane_taps;
+  for (int64_t tile = 0; tile < layout.block_filters / 8; ++tile) {
+    for (int64_t lane = 0; lane < 32; ++lane, to += kLaneBytes) {
+      const int64_t filter = first_filter + filter_of(layout.block_filters, tile, lane / 4);
+      if (filter >= weight.filters) continue;
+      for (int64_t i = 0; i < kLaneBytes / size; ++i) {
+        const int64_t c = first_channel + i / run * (16 / size) + lane % 4 * run + i % run;
+        if (c >= weight.c_in) continue;
+        const float value = weight.values[(filter * weight.c_in + c) * taps + tap];
+        store_from_float(to, layout.operands, i, value);
+      }
+    }
+  }
+}
+
+// All filters of one part.
+void pack_part(const Conv3dMmaLayout& layout, const Conv3dWeight& part, std::byte* to) {
+  const int64_t chunk = kChunkBytes / size_of(layout.operands);
+  for (int64_t filter = 0; filter < part.filters; filter += layout.block_filters) {
+    for (int64_t time = 0; time < part.kernel_time; ++time) {
+      for (int64_t channel = 0; channel < part.c_in; channel += chunk) {
+        for (int64_t tap = 0; tap < part.plane_taps; ++tap) {
+          pack_step(layout, part, filter, time * part.plane_taps + tap, channel, to);
+          to += layout.block_filters * kChunkBytes;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+int64_t conv3d_mma_block(int64_t c_out, bool norm) {
+  for (const int64_t block : kConv3dMmaBlocks) {
+    const bool only_for_norms = block == kConv3dMmaMostNormed;
+    if (c_out <= block && (norm || !only_for_norms)) return block;
+  }
+  ZOETROPE_CHECK(!norm, std::to_string(c_out));
+  return 192;
+}
+
+int64_t conv3d_mma_packed_bytes(const Conv3dMmaLayout& layout, const Conv3dWeight& weight) {
+  const int64_t blocks = divide_up(weight.filters / layout.parts, layout.block_filters);
+  const int64_t chunks = divide_up(weight.c_in * size_of(layout.operands), kChunkBytes);
+  const int64_t steps = weight.kernel_time * chunks * weight.plane_taps;
+  return layout.parts * blocks * steps * layout.block_filters * kChunkBytes;
+}
+
+void conv3d_mma_pack(const Conv3dMmaLayout& layout, const Conv3dWeight& weight, std::byte* packed) {
+  const int64_t bytes = conv3d_mma_packed_bytes(layout, weight);
+  std::fill_n(packed, bytes, std::byte{0});
+  Conv3dWeight part = weight;
+  part.filters = weight.filters / layout.parts;
+  const int64_t part_values = part.filters * weight.c_in * weight.kernel_time * weight.plane_taps;
+  for (int64_t i = 0; i < layout.parts; ++i) {
+    part.values = weight.values + i * part_values;
+    pack_part(layout, part, packed + i * (bytes / layout.parts));
+  }
+}
+
+}  // namespace zoetrope::cuda

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/kernels/pointwise.h"
+
+#include <initializer_list>
+
+#include "cuda/kernels/grid.cuh"
+#include "cuda/kernels/number.cuh"
+
+namespace zoetrope::cuda {
+namespace {
+
+constexpr int kWarp = 32;
+
+// A warp for each pixel; squares are added in the order of the lanes' butterfly.
+__global__ void rms_norm_kernel(RmsNormArgs args) {
+  const auto lane = static_cast<int64_t>(threadIdx.x % kWarp);
+  const float root = sqrtf(static_cast<float>(args.channels));
+  for (int64_t pixel = grid_first() / kWarp; pixel < args.pixels; pixel += grid_step() / kWarp) {
+    const int64_t first = pixel * args.channels;
+    float squares = 0.0F;
+    for (int64_t c = lane; c < args.channels; c += kWarp) {
+      const float value = load_number(args.x.data, args.x.type, first + c);
+      squares += value * value;
+    }
+    for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+      squares += __shfl_xor_sync(0xffffffffU, squares, distance);
+    }
+    const float scale = root / fmaxf(sqrtf(squares), 1e-12F);
+    for (int64_t c = lane; c < args.channels; c += kWarp) {
+      const float value = load_number(args.x.data, args.x.type, first + c);
+      const float normed = value * scale * args.gamma[c];
+      store_number(args.y.data, args.y.type, first + c, args.silu ? silu(normed) : normed);
+    }
+  }
+}
+
+__global__ void silu_kernel(Input x, int64_t count, Output y) {
+  for (int64_t i = grid_first(); i < count; i += grid_step()) {
+    store_number(y.data, y.type, i, silu(load_number(x.data, x.type, i)));
+  }
+}
+
+__global__ void add_kernel(Input x, Input residual, int64_t count, Output y) {
+  for (int64_t i = grid_first(); i < count; i += grid_step()) {
+    const float sum = load_number(x.data, x.type, i) + load_number(residual.data, residual.type, i);
+    store_number(y.data, y.type, i, sum);
+  }
+}
+
+// Copies go in units of a Word; sizes are counted in them.
+template <typename Word>
+__global__ void upsample_kernel(PixelCopy copy, int64_t words) {
+  const int64_t items = copy.frames * 4 * copy.height * copy.width * words;
+  for (int64_t i = grid_first(); i < items; i += grid_step()) {
+    const int64_t pixel = i / words;
+    const int64_t column = pixel % (2 * copy.width) / 2;
+    const int64_t line = pixel / (2 * copy.width);  // of all frames
+    const int64_t row = line % (2 * copy.height) / 2;
+    const int64_t from = (line / (2 * copy.height) * copy.height + row) * copy.width + column;
+    static_cast<Word*>(copy.y)[i] = static_cast<const Word*>(copy.x)[from * words + i % words];
+  }
+}
+
+template <typename Word>
+__global__ void interleave_kernel(PixelCopy copy, int64_t words) {
+  const int64_t pixels = copy.height * copy.width;
+  const int64_t items = 2 * copy.frames * pixels * words;
+  for (int64_t i = grid_first(); i < items; i += grid_step()) {
+    const int64_t frame = i / words / pixels;
+    const int64_t from = (frame / 2 * pixels + i / words % pixels) * 2 + frame % 2;
+    static_cast<Word*>(copy.y)[i] = static_cast<const Word*>(copy.x)[from * words + i % words];
+  }
+}
+
+// A thread moves one place through all frames, in order: what it overwrites it has read.
+template <typename Word>
+__global__ void carry_kernel(CarryArgs args, int64_t words) {
+  const auto* x = static_cast<const Word*>(args.x);
+  auto* history = static_cast<Word*>(args.history);
+  for (int64_t i = grid_first(); i < words; i += grid_step()) {
+    for (int64_t frame = 0; frame < args.history_frames; ++frame) {
+      const int64_t from = frame + args.frames;
+      history[frame * words + i] = from < args.history_frames
+                                       ? history[from * words + i]
+                                       : x[(from - args.history_frames) * words + i];
+    }
+  }
+}
+
+// Calls launch(Word) with the largest type of which `bytes` and all addresses are multiples.
+template <typename Launch>
+void with_word(int64_t bytes, std::initializer_list<const void*> addresses, const Launch& launch) {
+  auto all = static_cast<uintptr_t>(bytes);
+  for (const void* address : addresses) all |= reinterpret_cast<uintptr_t>(address);
+  if (all % sizeof(uint4) == 0) return launch(uint4{});
+  if (all % sizeof(uint32_t) == 0) return launch(uint32_t{});
+  if (all % sizeof(uint16_t) == 0) return launch(uint16_t{});
+  launch(uint8_t{});
+}
+
+}  // namespace
+
+cudaError_t rms_norm(const RmsNormArgs& args, cudaStream_t stream) {
+  rms_norm_kernel<<<grid_for(args.pixels * kWarp), kGridThreads, 0, stream>>>(args);
+  return cudaGetLastError();
+}
+
+cudaError_t silu(const Input& x, int64_t count, const Output& y, cudaStream_t stream) {
+  silu_kernel<<<grid_for(count), kGridThreads, 0, stream>>>(x, count, y);
+  return cudaGetLastError();
+}
+
+cudaError_t add(const Input& x, const Input& residual, int64_t count, const Output& y,
+                cudaStream_t stream) {
+  add_kernel<<<grid_for(count), kGridThreads, 0, stream>>>(x, residual, count, y);
+  return cudaGetLastError();
+}
+
+cudaError_t upsample_nearest(const PixelCopy& copy, cudaStream_t stream) {
+  with_word(copy.pixel_bytes, {copy.x, copy.y}, [&](auto word) {
+    const auto words = copy.pixel_bytes / static_cast<int64_t>(sizeof(word));
+    const unsigned blocks = grid_for(copy.frames * 4 * copy.height * copy.width * words);
+    upsample_kernel<decltype(word)><<<blocks, kGridThreads, 0, stream>>>(copy, words);
+  });
+  return cudaGetLastError();
+}
+
+cudaError_t frame_interleave(const PixelCopy& copy, cudaStream_t stream) {
+  with_word(copy.pixel_bytes, {copy.x, copy.y}, [&](auto word) {
+    const auto words = copy.pixel_bytes / static_cast<int64_t>(sizeof(word));
+    const unsigned blocks = grid_for(2 * copy.frames * copy.height * copy.width * words);
+    interleave_kernel<decltype(word)><<<blocks, kGridThreads, 0, stream>>>(copy, words);
+  });
+  return cudaGetLastError();
+}
+
+cudaError_t carry(const CarryArgs& args, cudaStream_t stream) {
+  with_word(args.frame_bytes, {args.x, args.history}, [&](auto word) {
+    const auto words = args.frame_bytes / static_cast<int64_t>(sizeof(word));
+    carry_kernel<decltype(word)><<<grid_for(words), kGridThreads, 0, stream>>>(args, words);
+  });
+  return cudaGetLastError();
+}
+
+}  // namespace zoetrope::cuda
