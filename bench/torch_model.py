@@ -3,7 +3,7 @@
 a clip in chunks of 1, 4, 4, ... frames, and in front of each causal conv a copy of the frames that
 it saw last. `whole` runs the same modules over all frames at once, without copies.
 
-Weights and inputs are the rule behind `--weights random`: a pure function of name, shape and seed.
+Weights follow the rule behind `--weights random`: a pure function of name, shape and seed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class CausalConv(nn.Conv3d):
         self.edges = (kernel[2] // 2, kernel[2] // 2, kernel[1] // 2, kernel[1] // 2)
         self.history = kernel[0] - 1
 
-    def forward(self, x: Tensor, cache: FeatureCache) -> Tensor:
+    def forward(self, x: Tensor, cache: FeatureCache) -> Tensor:  # type: ignore[override]
         missing = self.history
         if self.history:
             earlier = cache.frames.get(self.name)
@@ -134,7 +134,7 @@ class Downsample(nn.Module):
             return x
         earlier = cache.frames.get(self.name)
         cache.save(self.name, x, 1)
-        if not cache.first:
+        if earlier is not None:
             return self.time_conv(torch.cat([earlier, x], dim=2))
         if x.shape[2] == 1:
             return x
@@ -149,26 +149,30 @@ class UpsampleBlock(nn.Module):
         super().__init__()
         conv = nn.Conv2d(channels, channels // 2, 3, padding=1)
         self.resample = nn.Sequential(Upsample(scale_factor=(2.0, 2.0), mode="nearest-exact"), conv)
-        self.time_conv = None
+        self.time_conv: CausalConv | None = None
         if time:
             self.time_conv = CausalConv(f"{name}.time_conv", channels, 2 * channels, (3, 1, 1))
 
     def forward(self, x: Tensor, cache: FeatureCache) -> Tensor:
         if self.time_conv is not None:
-            x = self.double_frames(x, cache)
+            x = double_frames(self.time_conv, x, cache)
         return batch_as_frames(self.resample(frames_as_batch(x)), x.shape[0])
 
-    def double_frames(self, x: Tensor, cache: FeatureCache) -> Tensor:
-        if not cache.first:
-            return self.interleaved(x, cache)
-        if x.shape[2] == 1:
-            return x
-        return torch.cat([x[:, :, :1], self.interleaved(x[:, :, 1:], cache)], dim=2)
 
-    def interleaved(self, x: Tensor, cache: FeatureCache) -> Tensor:
-        n, c, t, h, w = x.shape
-        y = self.time_conv(x, cache).reshape(n, 2, c, t, h, w)
-        return torch.stack((y[:, 0], y[:, 1]), dim=3).reshape(n, c, 2 * t, h, w)
+def double_frames(conv: CausalConv, x: Tensor, cache: FeatureCache) -> Tensor:
+    """The clip's first frame stays alone, and the conv does not see it."""
+    if not cache.first:
+        return interleaved_halves(conv(x, cache))
+    if x.shape[2] == 1:
+        return x
+    return torch.cat([x[:, :, :1], interleaved_halves(conv(x[:, :, 1:], cache))], dim=2)
+
+
+def interleaved_halves(x: Tensor) -> Tensor:
+    """(n, 2 c, t, h, w) to (n, c, 2 t, h, w)"""
+    n, c, t, h, w = x.shape
+    y = x.reshape(n, 2, c // 2, t, h, w)
+    return torch.stack((y[:, 0], y[:, 1]), dim=3).reshape(n, c // 2, 2 * t, h, w)
 
 
 class Encoder(nn.Module):
@@ -311,11 +315,11 @@ def random_weight(name: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
     return values * np.float32(np.sqrt(3 / np.prod(shape[1:], dtype=np.float64)))
 
 
-def make_autoencoder(base_dim: int, seed: int) -> Autoencoder:
+def make_autoencoder(base_dim: int, seed: int, dtype: torch.dtype) -> Autoencoder:
     with torch.device("meta"):
         model = Autoencoder(base_dim)
     weights = {
-        name: torch.from_numpy(random_weight(name, tuple(tensor.shape), seed))
+        name: torch.from_numpy(random_weight(name, tuple(tensor.shape), seed)).to(dtype)
         for name, tensor in model.state_dict().items()
     }
     model.load_state_dict(weights, assign=True)
