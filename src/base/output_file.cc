@@ -18,23 +18,62 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// What a file system that does not say allows.
+constexpr long kUsualLongestName = 255;
+
+// Bytes that a name in `folder` may have.
+size_t longest_name(const fs::path& folder) {
+  const long longest = pathconf(folder.c_str(), _PC_NAME_MAX);
+  return static_cast<size_t>(longest > 0 ? longest : kUsualLongestName);
+}
+
+// The first bytes of `stem` that leave room for `others` more in a name, cut between characters.
+std::string shortened(std::string stem, const fs::path& folder, size_t others) {
+  const size_t longest = longest_name(folder);
+  if (stem.size() + others <= longest) return stem;
+  size_t size = longest > others ? longest - others : 0;
+  constexpr unsigned kContinues = 0x80;  // a later byte of a UTF-8 character: 10xxxxxx
+  while (size > 0 && (static_cast<unsigned char>(stem[size]) & 0xc0U) == kContinues) --size;
+  stem.resize(size);
+  return stem;
+}
+
+// The folder that `path` is in, which may not exist.
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
 std::string temporary_name(const fs::path& path) {
   static std::atomic<int> counter = 0;
-  const fs::path name = fmt::format(".{}.{}-{}.partial{}", path.stem().string(), getpid(),
-                                    counter.fetch_add(1), path.extension().string());
-  return (path.parent_path() / name).string();
+  const std::string ending =
+      fmt::format(".{}-{}.partial{}", getpid(), counter.fetch_add(1), path.extension().string());
+  const std::string stem = shortened(path.stem().string(), folder_of(path), ending.size() + 1);
+  return (path.parent_path() / fmt::format(".{}{}", stem, ending)).string();
+}
+
+// The name of an output that is not whole; from the second on, with its number.
+std::string partial_name(const fs::path& path, int number) {
+  const std::string ending = fmt::format(
+      ".partial{}{}", number == 1 ? "" : fmt::format("-{}", number), path.extension().string());
+  const std::string stem = shortened(path.stem().string(), folder_of(path), ending.size());
+  return (path.parent_path() / (stem + ending)).string();
 }
 
 }  // namespace
 
 PendingOutput::PendingOutput(std::string path) : path_(std::move(path)) {
-  const fs::path folder = fs::absolute(path_).parent_path();
+  const fs::path folder = folder_of(path_);
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored)) {
     fail(ErrorCode::kIo, "{}: folder {} does not exist", path_, folder.string());
   }
   if (access(folder.c_str(), W_OK) != 0) {
     fail(ErrorCode::kIo, "{}: folder {}: {}", path_, folder.string(), std::strerror(errno));
+  }
+  const size_t size = fs::path(path_).filename().string().size();
+  if (size > longest_name(folder)) {
+    fail(ErrorCode::kIo, "{}: expected a name of at most {} bytes, found {}: choose a shorter one",
+         path_, longest_name(folder), size);
   }
   temporary_path_ = temporary_name(path_);
 }
@@ -44,17 +83,28 @@ PendingOutput::~PendingOutput() {
   if (!committed_) fs::remove_all(temporary_path_, ignored);
 }
 
-void PendingOutput::commit() {
+void PendingOutput::move_to(const std::string& path) {
   std::error_code error;
-  if (fs::is_directory(path_, error) && fs::is_directory(temporary_path_, error)) {
-    fs::remove_all(path_, error);  // rename replaces files and empty folders only
+  if (fs::is_directory(path, error) && fs::is_directory(temporary_path_, error)) {
+    fs::remove_all(path, error);  // rename replaces files and empty folders only
   }
-  fs::rename(temporary_path_, path_, error);
+  fs::rename(temporary_path_, path, error);
   if (error) {
-    fail(ErrorCode::kIo, "{}: cannot move the finished output into place: {}", path_,
-         error.message());
+    fail(ErrorCode::kIo, "{}: cannot move the output into place: {}", path, error.message());
   }
   committed_ = true;
+}
+
+void PendingOutput::commit() { move_to(path_); }
+
+std::string PendingOutput::commit_partial() {
+  std::error_code ignored;
+  std::string path;
+  for (int number = 1; path.empty() || fs::exists(fs::symlink_status(path, ignored)); ++number) {
+    path = partial_name(path_, number);
+  }
+  move_to(path);
+  return path;
 }
 
 }  // namespace zoetrope

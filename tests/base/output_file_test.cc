@@ -70,6 +70,43 @@ TEST(PendingOutput, GivesEachOutputItsOwnTemporary) {
   EXPECT_NE(one.temporary_path(), two.temporary_path());
 }
 
+TEST(PendingOutput, APartialOutputTakesAFreeName) {
+  const ScratchFolder folder;
+  folder.write("clip.partial.mp4", "mine");
+  for (const char* name : {"clip.partial-2.mp4", "clip.partial-3.mp4"}) {
+    PendingOutput output(folder.path("clip.mp4"));
+    folder.write(name_of_temporary(output), "half");
+    EXPECT_EQ(output.commit_partial(), folder.path(name));
+    EXPECT_EQ(read_file(folder.path(name)), "half");
+  }
+  EXPECT_EQ(read_file(folder.path("clip.partial.mp4")), "mine");
+  EXPECT_FALSE(fs::exists(folder.path("clip.mp4")));
+  EXPECT_EQ(entries(folder), 3U);
+}
+
+TEST(PendingOutput, LongNamesWorkAsFarAsTheFileSystemAllows) {
+  const ScratchFolder folder;
+  // Of two bytes each: a cut must not halve one.
+  std::string longest = "x";
+  while (longest.size() + 6 <= 255) longest += "\u00e9";
+  longest += ".mp4";
+  ASSERT_GE(longest.size(), 253U);
+  PendingOutput output(folder.path(longest));
+  const std::string temporary = name_of_temporary(output);
+  EXPECT_LE(temporary.size(), 255U);
+  EXPECT_NE(static_cast<unsigned char>(temporary[temporary.find(".", 1) - 1]), 0xc3);
+  folder.write(temporary, "frames");
+  output.commit();
+  EXPECT_EQ(read_file(folder.path(longest)), "frames");
+
+  PendingOutput half(folder.path(longest));
+  folder.write(name_of_temporary(half), "half");
+  EXPECT_EQ(read_file(half.commit_partial()), "half");
+
+  EXPECT_THAT(refusal(ErrorCode::kIo, [&] { PendingOutput too(folder.path("xxx" + longest)); }),
+              testing::HasSubstr("at most 255 bytes"));
+}
+
 TEST(PendingOutput, RefusesAMissingFolder) {
   const ScratchFolder folder;
   const std::string path = folder.path("missing/clip.mp4");
