@@ -15,8 +15,6 @@
 namespace zoetrope::media {
 namespace {
 
-constexpr int64_t kScanBytes = 1 << 22;
-
 TensorSource open_source(const std::string& path) {
   if (looks_like_npy(path)) return open_npy_tensor(path);
   const auto file = open_safetensors(path);
@@ -41,34 +39,18 @@ const char* axes_of(Layout layout) {
   return "[3, T, H, W]";
 }
 
-// The smallest value is below 0: values are then -1 to 1, not 0 to 1.
-bool has_negative(const TensorSource& source) {
-  const int64_t step = kScanBytes / size_of(source.dtype);
-  const int64_t total = static_cast<int64_t>(source.bytes.size()) / size_of(source.dtype);
-  std::vector<float> values(static_cast<size_t>(std::min(step, total)));
-  for (int64_t done = 0; done < total; done += step) {
-    const int64_t count = std::min(step, total - done);
-    const int64_t offset = done * size_of(source.dtype);
-    convert_to_float(source.bytes.data() + offset, source.dtype, count, values.data());
-    source.release(static_cast<size_t>(offset), static_cast<size_t>(count * size_of(source.dtype)));
-    const auto end = values.begin() + count;
-    if (std::any_of(values.begin(), end, [](float value) { return value < 0; })) return true;
-  }
-  return false;
-}
-
 class ArrayReader final : public VideoReader {
  public:
   ArrayReader(const std::string& path, const ReadOptions& options)
       : source_(open_source(path)), layout_(choose_layout(options)) {
     read_shape();
+    choose_frames(options.range);
     info_.format.layout = layout_ == Layout::kCTHW ? Layout::kTCHW : layout_;
     info_.format.range = choose_range(options);
     info_.format.dtype = source_.dtype == DType::kFloat64 ? DType::kFloat32 : source_.dtype;
     info_.rate = options.rate.value_or(FrameRate{});
     info_.rate_known = options.rate.has_value();
     info_.color = "rgb";
-    choose_frames(options.range);
     if (!info_.rate_known && frames_ > 1 && options.notice) {
       options.notice(fmt::format("{}: no frame rate: {} assumed (--fps sets it)", path,
                                  to_string(info_.rate)));
@@ -117,13 +99,23 @@ class ArrayReader final : public VideoReader {
            source_.name, range == Range::kBytes ? "bytes" : "signed or unit",
            name_of(source_.dtype));
     }
-    if (!options.array_range && !is_bytes() && !has_negative(source_)) {
+    if (is_bytes() || options.array_any_value) return range;
+    const ValueScan scan = scan_values(source_, [this](int64_t index) { return is_read(index); });
+    check_finite(source_, scan);
+    if (!options.array_range && !scan.any_negative) {
       fail(ErrorCode::kInvalidArgument,
            "{}: expected values from -1 to 1, found none below 0: say --range unit if they are 0 "
            "to 1, --range signed if not",
            source_.name);
     }
     return range;
+  }
+
+  // The value is of one of the frames that were asked for.
+  bool is_read(int64_t index) const {
+    const int64_t plane = info_.height * info_.width;
+    const int64_t frame = layout_ == Layout::kCTHW ? index / plane % frames_ : index / (3 * plane);
+    return frame >= next_ && frame < end_;
   }
 
   void choose_frames(const FrameRange& range) {

@@ -32,17 +32,27 @@ class ArrayWriter final : public VideoWriter {
     for (int64_t i = 0; i < count; ++i) {
       const float* frame = values + i * 3 * plane;
       file_.append(1, {frame, frame + plane, frame + 2 * plane});
+      ++frames_;
     }
   }
 
   void finish() override {
-    const std::vector<int64_t> shape = {3, file_.frames(), height_, width_};
-    file_.finish(npy_ ? npy_header(DType::kFloat32, shape)
-                      : safetensors_header({{"video", shape}}, {}));
+    complete();
     output_.commit();
   }
 
+  std::string finish_partial() override {
+    complete();
+    return output_.commit_partial();
+  }
+
  private:
+  void complete() {
+    const std::vector<int64_t> shape = {3, file_.frames(), height_, width_};
+    file_.finish(npy_ ? npy_header(DType::kFloat32, shape)
+                      : safetensors_header({{"video", shape}}, {}));
+  }
+
   PendingOutput output_;
   bool npy_;
   int64_t height_;

@@ -2,11 +2,11 @@
 #include "media/frame_rate.h"
 
 #include <array>
-#include <charconv>
 #include <numeric>
 #include <optional>
 
 #include "base/fail.h"
+#include "base/parse_number.h"
 
 namespace zoetrope::media {
 namespace {
@@ -15,11 +15,9 @@ namespace {
 constexpr int64_t kLargestPart = 1'000'000'000;
 
 std::optional<int64_t> parse_part(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (value < 0 || value > kLargestPart || text.front() == '-') return std::nullopt;
-  return value;
+  const std::optional<int64_t> value = parse_number<int64_t>(text);
+  const bool valid = value && *value >= 0 && *value <= kLargestPart && text.front() != '-';
+  return valid ? value : std::nullopt;
 }
 
 // Decimals that people write for the rates of NTSC broadcasting.

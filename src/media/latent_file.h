@@ -19,6 +19,9 @@
 
 namespace zoetrope::media {
 
+// "normalized", "raw"
+const char* name_of(LatentScale scale);
+
 // What is recorded of the video that was encoded, before any padding. Empty: not known.
 struct LatentSource {
   std::optional<int64_t> height;
@@ -43,6 +46,7 @@ struct LatentInfo {
 struct LatentReadOptions {
   std::optional<LatentScale> scale;  // for files that record none; a different record is refused
   Notice notice;                     // may be empty
+  bool any_value = false;            // NaN and infinity pass; else opening looks for them
 };
 
 class LatentReader {

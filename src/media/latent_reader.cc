@@ -71,6 +71,8 @@ class MappedLatentReader final : public LatentReader {
       open_tensor(path, options);
     }
     read_shape();
+    if (options.any_value) return;
+    check_finite(source_, scan_values(source_, [](int64_t /*index*/) { return true; }));
   }
 
   int64_t read(int64_t count, float* latent) override {
@@ -111,23 +113,24 @@ class MappedLatentReader final : public LatentReader {
   }
 
   void take_scale(LatentKind kind, const LatentReadOptions& options) {
-    if (kind == LatentKind::kOwn) {
-      if (options.scale && *options.scale != info_.scale) {
-        fail(ErrorCode::kInvalidArgument,
-             "{}: --latent-scale {} differs from the scale that the file records, {}", source_.name,
-             name_of_scale(*options.scale), name_of_scale(info_.scale));
-      }
-      return;
+    const bool comfy = kind == LatentKind::kComfy || kind == LatentKind::kOldComfy;
+    if (kind == LatentKind::kForeign) {
+      info_.scale = options.scale.value_or(LatentScale::kNormalized);
+    } else if (comfy) {
+      info_.scale = LatentScale::kRaw;
     }
-    const bool comfy = kind != LatentKind::kForeign;
-    const auto convention = comfy ? LatentScale::kRaw : LatentScale::kNormalized;
-    info_.scale = options.scale.value_or(convention);
+    if (options.scale && *options.scale != info_.scale) {
+      fail(ErrorCode::kInvalidArgument,
+           "{}: expected {} latents, found {} ones {}: --latent-scale {}", source_.name,
+           name_of(*options.scale), name_of(info_.scale),
+           comfy ? "as ComfyUI's files hold" : "by its record", name_of(info_.scale));
+    }
     if (kind == LatentKind::kOldComfy) factor_ = kOldComfyScale;
     if (!options.notice) return;
     if (kind == LatentKind::kOldComfy) {
       options.notice(fmt::format("{}: no {}: multiplied by 1/0.18215, as ComfyUI does",
                                  source_.name, kComfyVersion));
-    } else if (!comfy && !options.scale) {
+    } else if (kind == LatentKind::kForeign && !options.scale) {
       options.notice(
           fmt::format("{}: no record of the scale: normalized assumed (--latent-scale raw if not)",
                       source_.name));

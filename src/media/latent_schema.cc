@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "media/latent_schema.h"
 
-#include <charconv>
 #include <optional>
 
 #include "base/fail.h"
+#include "base/parse_number.h"
 
 namespace zoetrope::media {
 namespace {
@@ -25,12 +25,8 @@ class MetadataReader {
   std::optional<int64_t> count(const std::string& key) const {
     const std::string value = text(key);
     if (value.empty()) return std::nullopt;
-    int64_t parsed = 0;
-    const char* end = value.data() + value.size();
-    const auto [stop, error] = std::from_chars(value.data(), end, parsed);
-    if (error != std::errc() || stop != end || parsed < 1 || parsed > kLargestCount) {
-      refuse(key, "a positive number");
-    }
+    const std::optional<int64_t> parsed = parse_number<int64_t>(value);
+    if (!parsed || *parsed < 1 || *parsed > kLargestCount) refuse(key, "a positive number");
     return parsed;
   }
 
@@ -46,8 +42,8 @@ class MetadataReader {
 
   LatentScale scale(const std::string& key) const {
     const std::string value = text(key);
-    if (value == name_of_scale(LatentScale::kRaw)) return LatentScale::kRaw;
-    if (value != name_of_scale(LatentScale::kNormalized)) refuse(key, "normalized or raw");
+    if (value == name_of(LatentScale::kRaw)) return LatentScale::kRaw;
+    if (value != name_of(LatentScale::kNormalized)) refuse(key, "normalized or raw");
     return LatentScale::kNormalized;
   }
 
@@ -63,15 +59,12 @@ class MetadataReader {
 
 }  // namespace
 
-const char* name_of_scale(LatentScale scale) {
-  return scale == LatentScale::kRaw ? "raw" : "normalized";
-}
+const char* name_of(LatentScale scale) { return scale == LatentScale::kRaw ? "raw" : "normalized"; }
 
 std::map<std::string, std::string> latent_metadata(const LatentRecord& record) {
   const LatentSource& source = record.source;
-  std::map<std::string, std::string> metadata = {{"schema", kLatentSchema},
-                                                 {"schema_version", kVersion},
-                                                 {"scale", name_of_scale(record.scale)}};
+  std::map<std::string, std::string> metadata = {
+      {"schema", kLatentSchema}, {"schema_version", kVersion}, {"scale", name_of(record.scale)}};
   const auto add = [&metadata](const char* key, const std::string& value) {
     if (!value.empty()) metadata[key] = value;
   };

@@ -19,8 +19,6 @@ struct LatentRecord {
   LatentSource source;
 };
 
-const char* name_of_scale(LatentScale scale);
-
 std::map<std::string, std::string> latent_metadata(const LatentRecord& record);
 
 // Throws kIo if a value cannot be right, kUnsupported for a later version.

@@ -1,11 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "media/tensor_source.h"
 
+#include <algorithm>
 #include <memory>
 
+#include "base/dtype.h"
 #include "base/fail.h"
+#include "base/finite.h"
+#include "base/shape.h"
 
 namespace zoetrope::media {
+namespace {
+
+constexpr int64_t kScanBytes = 1 << 22;
+
+// Counts the values that are not finite among `count`, the first of which has index `first`.
+void scan_block(const float* values, int64_t count, int64_t first,
+                const std::function<bool(int64_t)>& counts, ValueScan& scan) {
+  float least = 0;
+  for (int64_t i = 0; i < count; ++i) least = std::min(least, values[i]);
+  scan.any_negative = scan.any_negative || least < 0;
+  int64_t at = 0;
+  for (int64_t found = 0; (found = find_not_finite(values + at, count - at)) >= 0; ++at) {
+    at += found;
+    if (!counts(first + at)) continue;
+    if (scan.not_finite++ > 0) continue;
+    scan.first = first + at;
+    scan.first_value = values[at];
+  }
+}
+
+}  // namespace
+
+ValueScan scan_values(const TensorSource& source, const std::function<bool(int64_t)>& counts) {
+  const int64_t element = size_of(source.dtype);
+  const int64_t step = kScanBytes / element;
+  const int64_t total = static_cast<int64_t>(source.bytes.size()) / element;
+  std::vector<float> values(static_cast<size_t>(std::min(step, total)));
+  ValueScan scan;
+  for (int64_t done = 0; done < total; done += step) {
+    const int64_t count = std::min(step, total - done);
+    const auto offset = static_cast<size_t>(done * element);
+    convert_to_float(source.bytes.data() + offset, source.dtype, count, values.data());
+    source.release(offset, static_cast<size_t>(count * element));
+    scan_block(values.data(), count, done, counts, scan);
+  }
+  return scan;
+}
+
+void check_finite(const TensorSource& source, const ValueScan& scan) {
+  if (scan.not_finite == 0) return;
+  std::vector<int64_t> index(source.shape.size());
+  int64_t rest = scan.first;
+  for (size_t axis = index.size(); axis-- > 0;) {
+    index[axis] = rest % source.shape[axis];
+    rest /= source.shape[axis];
+  }
+  fail(ErrorCode::kIo,
+       "{}: expected finite values, found {} at {} and {} such values in all: make it again, or "
+       "replace them (numpy.nan_to_num)",
+       source.name, scan.first_value, zoetrope::to_string(index), scan.not_finite);
+}
 
 std::shared_ptr<const SafetensorsFile> open_safetensors(const std::string& path) {
   try {

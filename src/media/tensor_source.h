@@ -25,6 +25,20 @@ struct TensorSource {
   std::function<void(size_t offset, size_t size)> release;
 };
 
+// What all values of a floating tensor are, read as float32.
+struct ValueScan {
+  bool any_negative = false;
+  int64_t not_finite = 0;  // values that are NaN or infinite
+  int64_t first = -1;      // index of the first of them
+  float first_value = 0;
+};
+
+// `counts` tells whether a value that is not finite matters, by its index.
+ValueScan scan_values(const TensorSource& source, const std::function<bool(int64_t)>& counts);
+
+// Throws kIo, naming the first value that is not finite, if there are any.
+void check_finite(const TensorSource& source, const ValueScan& scan);
+
 // As SafetensorsFile, but with kIo for everything: these files are inputs, not weights.
 std::shared_ptr<const SafetensorsFile> open_safetensors(const std::string& path);
 

@@ -1,24 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "media/video.h"
 
-#include <charconv>
+#include <utility>
 
 #include "base/fail.h"
+#include "base/parse_number.h"
 #include "media/array_video.h"
 #include "media/file_kind.h"
 #include "media/pictures.h"
+#include "media/scaled_reader.h"
 
 namespace zoetrope::media {
 namespace {
 
 std::optional<int64_t> parse_index(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
+  const std::optional<int64_t> value = parse_number<int64_t>(text);
+  return value && *value >= 0 ? value : std::nullopt;
+}
+
+std::unique_ptr<VideoReader> open_unscaled(const std::string& input, const ReadOptions& options) {
+  switch (classify_input(input)) {
+    case FileKind::kNpy:
+    case FileKind::kSafetensors:
+      return open_array_reader(input, options);
+    case FileKind::kLatent:
+      fail(ErrorCode::kInvalidArgument,
+           "{}: expected a video, found latents: `zoetrope decode` takes them", input);
+    case FileKind::kImageFolder:
+      return open_image_folder_reader(input, options);
+    case FileKind::kVideo:
+    case FileKind::kImage:
+    case FileKind::kY4mPipe:
+      break;
+  }
+  return open_picture_reader(input, options);
 }
 
 }  // namespace
+
+FrameSize parse_frame_size(std::string_view text) {
+  const size_t x = text.find('x');
+  const bool valid = x != std::string_view::npos;
+  const int64_t width = valid ? parse_index(text.substr(0, x)).value_or(0) : 0;
+  const int64_t height = valid ? parse_index(text.substr(x + 1)).value_or(0) : 0;
+  if (width < 1 || height < 1 || width > kLargestSide || height > kLargestSide) {
+    fail(ErrorCode::kInvalidArgument, "size \"{}\": expected WxH such as 832x480, at most {}x{}",
+         text, kLargestSide, kLargestSide);
+  }
+  return {height, width};
+}
 
 int64_t frame_bytes(const VideoFormat& format, int64_t height, int64_t width) {
   return 3 * height * width * size_of(format.dtype);
@@ -74,21 +104,9 @@ FrameRange parse_frame_range(std::string_view text) {
 
 std::unique_ptr<VideoReader> open_video_reader(const std::string& input,
                                                const ReadOptions& options) {
-  switch (classify_input(input)) {
-    case FileKind::kNpy:
-    case FileKind::kSafetensors:
-      return open_array_reader(input, options);
-    case FileKind::kLatent:
-      fail(ErrorCode::kInvalidArgument,
-           "{}: expected a video, found latents: `zoetrope decode` takes them", input);
-    case FileKind::kImageFolder:
-      return open_image_folder_reader(input, options);
-    case FileKind::kVideo:
-    case FileKind::kImage:
-    case FileKind::kY4mPipe:
-      break;
-  }
-  return open_picture_reader(input, options);
+  std::unique_ptr<VideoReader> reader = open_unscaled(input, options);
+  if (!options.size) return reader;
+  return scale_reader(std::move(reader), *options.size, input, options.notice);
 }
 
 std::unique_ptr<VideoWriter> open_video_writer(const std::string& output,

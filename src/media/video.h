@@ -30,7 +30,22 @@ struct Frames {
   const void* data = nullptr;
 };
 
+struct FrameSize {
+  int64_t height = 0;
+  int64_t width = 0;
+  bool operator==(const FrameSize&) const = default;
+};
+
+// Larger frames are refused before memory is taken for them.
+inline constexpr int64_t kLargestSide = 16384;
+
+// "WxH", each from 1 to kLargestSide. Throws kInvalidArgument.
+FrameSize parse_frame_size(std::string_view text);
+
 int64_t frame_bytes(const VideoFormat& format, int64_t height, int64_t width);
+inline int64_t frame_bytes(const VideoFormat& format, const FrameSize& size) {
+  return frame_bytes(format, size.height, size.width);
+}
 
 enum class Matrix : uint8_t { kBt601, kBt709 };
 
@@ -95,8 +110,12 @@ struct ReadOptions {
   std::optional<Matrix> matrix;   // overrides the tags of YUV sources
   AlphaPolicy alpha = AlphaPolicy::kRefuse;
   FrameRange range;
+  std::optional<FrameSize> size;       // scale to it; see frame_scaler.h
   std::optional<Layout> array_layout;  // of .npy and .safetensors sources
   std::optional<Range> array_range;
+  // Takes whatever values an array has, floats for -1 to 1 unless array_range says otherwise; else
+  // NaN, infinity and floats that may be 0 to 1 are refused when it is opened.
+  bool array_any_value = false;
   Notice notice;  // may be empty
 };
 
@@ -119,8 +138,16 @@ class VideoWriter {
   // Completes the output and moves it into place. Fewer frames than promised are fine.
   virtual void finish() = 0;
 
+  // After an error: completes what was written and moves it beside the place, under a name that is
+  // free, which it returns (PendingOutput::commit_partial). Not for standard output.
+  virtual std::string finish_partial() = 0;
+
+  // Frames written whole.
+  int64_t frames() const { return frames_; }
+
  protected:
   VideoFormat format_;
+  int64_t frames_ = 0;
 };
 
 struct WriteOptions {

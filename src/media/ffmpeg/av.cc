@@ -21,11 +21,13 @@ std::string& last_logged() {
   return text;
 }
 
-DecoderLog* log_of(void* source) {
+ErrorLog* log_of(void* source) {
   if (source == nullptr) return nullptr;
   const AVClass* av_class = *static_cast<const AVClass**>(source);
-  if (av_class != avcodec_get_class()) return nullptr;
-  return static_cast<DecoderLog*>(static_cast<AVCodecContext*>(source)->opaque);
+  void* log = nullptr;
+  if (av_class == avcodec_get_class()) log = static_cast<AVCodecContext*>(source)->opaque;
+  if (av_class == avformat_get_class()) log = static_cast<AVFormatContext*>(source)->opaque;
+  return static_cast<ErrorLog*>(log);
 }
 
 void keep_error(void* source, int level, const char* format, va_list arguments) {
@@ -39,7 +41,7 @@ void keep_error(void* source, int level, const char* format, va_list arguments) 
   const size_t end = line.find_last_not_of(" .");
   line.resize(end == std::string::npos ? 0 : end + 1);
   if (line.empty()) return;
-  if (DecoderLog* log = log_of(source)) log->add(line);
+  if (ErrorLog* log = log_of(source)) log->add(line);
   last_logged() = std::move(line);
 }
 
@@ -49,14 +51,19 @@ void AvDelete::operator()(AVFormatContext* format) const { avformat_close_input(
 
 void AvDelete::operator()(AVIOContext* io) const { avio_closep(&io); }
 
-void DecoderLog::add(const std::string& error) {
+void ErrorLog::add(const std::string& error) {
   const std::lock_guard lock(mutex_);
   if (first_error_.empty()) first_error_ = error;
 }
 
-std::string DecoderLog::first_error() const {
+std::string ErrorLog::first_error() const {
   const std::lock_guard lock(mutex_);
   return first_error_;
+}
+
+void ErrorLog::clear() {
+  const std::lock_guard lock(mutex_);
+  first_error_.clear();
 }
 
 AvPointer<AVFrame> new_frame() {

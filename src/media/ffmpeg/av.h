@@ -33,9 +33,6 @@ using AvPointer = std::unique_ptr<T, AvDelete>;
 AvPointer<AVFrame> new_frame();
 AvPointer<AVPacket> new_packet();
 
-// Larger frames are refused before memory is taken for them.
-inline constexpr int64_t kLargestSide = 16384;
-
 inline AVRational to_rational(const FrameRate& rate) {
   return {static_cast<int>(rate.num), static_cast<int>(rate.den)};
 }
@@ -44,12 +41,14 @@ inline AVRational to_rational(const FrameRate& rate) {
 // FFmpeg starts with it, since a library does not print.
 void capture_av_log();
 
-// The first error that a decoder logged, from any of its threads. Decoders that hide damage, by
-// repeating an older picture, say so in no other way. An AVCodecContext names it as its `opaque`.
-class DecoderLog {
+// The first error that a decoder or demuxer logged, from any of its threads. Decoders that hide
+// damage, by repeating an older picture, and demuxers that take a cut for the end say so in no
+// other way. An AVCodecContext or AVFormatContext names it as its `opaque`.
+class ErrorLog {
  public:
   void add(const std::string& error);
   std::string first_error() const;
+  void clear();
 
  private:
   mutable std::mutex mutex_;

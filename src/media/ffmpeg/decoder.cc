@@ -2,13 +2,14 @@
 #include "media/ffmpeg/decoder.h"
 
 #include "base/fail.h"
+#include "media/video.h"
 
 namespace zoetrope::media {
 namespace {
 
 constexpr int kThreads = 4;  // the model needs the machine more than the decoder does
 
-AvPointer<AVCodecContext> open_codec(const PacketInput& input, DecoderLog* log) {
+AvPointer<AVCodecContext> open_codec(const PacketInput& input, ErrorLog* log) {
   const AVCodecParameters* parameters = input.stream()->codecpar;
   const AVCodec* codec = avcodec_find_decoder(parameters->codec_id);
   if (codec == nullptr) {
@@ -34,14 +35,14 @@ AvPointer<AVCodecContext> open_codec(const PacketInput& input, DecoderLog* log) 
 
 Decoder::Decoder(const std::string& path)
     : input_(path),
-      log_(std::make_unique<DecoderLog>()),
+      log_(std::make_unique<ErrorLog>()),
       codec_(open_codec(input_, log_.get())),
       packet_(new_packet()) {}
 
 void Decoder::refuse(const std::string& reason) const {
   fail(ErrorCode::kIo,
-       "{}: corrupt after {} frames: {}: `ffmpeg -i IN -c:v ffv1 OUT.mkv` hides the damage",
-       input_.path(), frames_, reason);
+       "{}: corrupt after {}: {}: `ffmpeg -i IN -c:v ffv1 OUT.mkv` hides the damage", input_.path(),
+       input_.describe_count(frames_), reason);
 }
 
 void Decoder::send_packet() {

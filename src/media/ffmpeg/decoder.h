@@ -29,7 +29,7 @@ class Decoder {
   [[noreturn]] void refuse(const std::string& reason) const;
 
   PacketInput input_;
-  std::unique_ptr<DecoderLog> log_;  // outlives codec_, which points to it
+  std::unique_ptr<ErrorLog> log_;  // outlives codec_, which points to it
   AvPointer<AVCodecContext> codec_;
   AvPointer<AVPacket> packet_;
   int64_t frames_ = 0;

@@ -3,13 +3,20 @@
 
 extern "C" {
 #include <libavutil/dict.h>
+#include <libavutil/mathematics.h>
+#include <libavutil/parseutils.h>
 }
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/fail.h"
+#include "base/mapped_file.h"
+#include "media/container_end.h"
+#include "media/video.h"
 
 namespace zoetrope::media {
 namespace {
@@ -42,13 +49,24 @@ class ProbeOptions {
   std::vector<AVDictionary*> options_;
 };
 
+// Microseconds that the header gives the stream or, less exactly, the longest of all streams; 0 if
+// none. Matroska has the former as text, "00:00:02.000000000".
+int64_t promised_duration(const AVFormatContext& format, const AVStream& stream) {
+  const AVDictionaryEntry* tag = av_dict_get(stream.metadata, "DURATION", nullptr, 0);
+  int64_t duration = 0;
+  if (tag != nullptr && av_parse_time(&duration, tag->value, 1) >= 0) return duration;
+  // Else FFmpeg measured it, in what is there.
+  const bool recorded = format.duration_estimation_method == AVFMT_DURATION_FROM_STREAM;
+  return recorded ? format.duration : 0;
+}
+
 }  // namespace
 
-PacketInput::PacketInput(const std::string& path) : path_(path) {
+PacketInput::PacketInput(const std::string& path)
+    : path_(path), log_(std::make_unique<ErrorLog>()) {
   capture_av_log();
   open_file();
   find_streams();
-  check_index();
 }
 
 void PacketInput::open_file() {
@@ -62,6 +80,7 @@ void PacketInput::open_file() {
   AVFormatContext* format = avformat_alloc_context();
   if (format == nullptr) fail(ErrorCode::kOutOfMemory, "{}: no memory to read it", path_);
   format->pb = io_.get();
+  format->opaque = log_.get();
   format->io_open = refuse_to_open;
   const AVInputFormat* y4m = pipe ? av_find_input_format("yuv4mpegpipe") : nullptr;
   // Without a name, since FFmpeg would take extensions for hints. It frees `format` if it fails.
@@ -96,22 +115,6 @@ void PacketInput::find_streams() {
   }
 }
 
-// An MP4 file with its index at the start tells that it was cut off; reading would just end.
-void PacketInput::check_index() const {
-  const int64_t size = (io_->seekable & AVIO_SEEKABLE_NORMAL) != 0 ? avio_size(io_.get()) : -1;
-  if (size <= 0 || !std::string_view(format_->iformat->name).starts_with("mov,")) return;
-  const int entries = avformat_index_get_entries_count(stream_);
-  int64_t needed = 0;
-  for (int i = 0; i < entries; ++i) {
-    const AVIndexEntry* entry = avformat_index_get_entry(stream_, i);
-    if (entry->pos > INT64_MAX - entry->size) continue;
-    needed = std::max(needed, entry->pos + entry->size);
-  }
-  if (needed > size) {
-    fail(ErrorCode::kIo, "{}: truncated: its index needs {} bytes, found {}", path_, needed, size);
-  }
-}
-
 bool PacketInput::is_image() const {
   const std::string_view name = format_->iformat->name;
   return name.ends_with("_pipe") || name == "image2";
@@ -120,20 +123,40 @@ bool PacketInput::is_image() const {
 bool PacketInput::read(AVPacket* packet) {
   while (true) {
     av_packet_unref(packet);
+    log_->clear();
     const int error = av_read_frame(format_.get(), packet);
     if (error == AVERROR_EOF) {
-      check_last_frame();
+      check_whole();
       return false;
     }
-    if (error < 0) fail(ErrorCode::kIo, "{}: {}", path_, av_reason(error));
+    if (error < 0) refuse(av_reason(error));
     if (packet->stream_index != stream_->index) continue;
     if ((packet->flags & AV_PKT_FLAG_CORRUPT) != 0) {
-      fail(ErrorCode::kIo, "{}: corrupt or cut off{}", path_,
-           packet->pos < 0 ? "" : fmt::format(" at byte {}", packet->pos));
+      refuse(packet->pos < 0 ? "damaged data" : fmt::format("damage at byte {}", packet->pos));
     }
+    if ((packet->flags & AV_PKT_FLAG_DISCARD) == 0) ++frames_;
     if (is_y4m()) last_frame_end_ = packet->pos + kY4mFrameMagic + packet->size;
     return true;
   }
+}
+
+// FFmpeg counts those of a GIF itself, in what is there.
+int64_t PacketInput::recorded_frames() const {
+  return std::string_view(format_->iformat->name) == "gif" ? 0 : stream_->nb_frames;
+}
+
+std::string PacketInput::describe_count(int64_t frames) const {
+  const int64_t recorded = recorded_frames();
+  const int64_t promised = recorded > 0 ? recorded : frames_in_duration();
+  if (promised <= frames) return fmt::format("{} frames", frames);
+  return fmt::format("{} of {}{} frames", frames, recorded > 0 ? "" : "about ", promised);
+}
+
+int64_t PacketInput::frames_in_duration() const {
+  const int64_t duration = promised_duration(*format_, *stream_);
+  const AVRational rate = stream_->avg_frame_rate;
+  if (duration <= 0 || rate.num <= 0 || rate.den <= 0) return 0;
+  return av_rescale_q(duration, AV_TIME_BASE_Q, av_inv_q(rate));
 }
 
 bool PacketInput::is_y4m() const {
@@ -141,11 +164,55 @@ bool PacketInput::is_y4m() const {
 }
 
 // FFmpeg takes a y4m frame that stops halfway, as when the program before a pipe dies, for the end.
-void PacketInput::check_last_frame() const {
-  if (!is_y4m() || last_frame_end_ < 0) return;
+std::string PacketInput::find_short_frame() const {
+  if (!is_y4m() || last_frame_end_ < 0) return "";
   const int64_t left = avio_tell(io_.get()) - last_frame_end_;
-  if (left <= 0) return;
-  fail(ErrorCode::kIo, "{}: cut off: the last frame has only {} bytes", path_, left);
+  return left <= 0 ? "" : fmt::format("the next one has only {} bytes", left);
+}
+
+// An MP4 file whose index lies before its data.
+std::string PacketInput::find_short_index(int64_t size) const {
+  if (!std::string_view(format_->iformat->name).starts_with("mov,")) return "";
+  const int entries = avformat_index_get_entries_count(stream_);
+  int64_t needed = 0;
+  for (int i = 0; i < entries; ++i) {
+    const AVIndexEntry* entry = avformat_index_get_entry(stream_, i);
+    if (entry->pos > INT64_MAX - entry->size) continue;
+    needed = std::max(needed, entry->pos + entry->size);
+  }
+  return needed <= size ? ""
+                        : fmt::format("its index needs {} bytes, the file has {}", needed, size);
+}
+
+// What shows that the rest of the file is missing, or nothing.
+std::string PacketInput::find_cut_off() const {
+  std::error_code error;
+  if (is_y4m()) return find_short_frame();
+  if (path_ == "-" || !std::filesystem::is_regular_file(path_, error)) return "";
+  const MappedFile file(path_);
+  const std::string index = find_short_index(static_cast<int64_t>(file.bytes().size()));
+  return index.empty() ? find_cut(file.bytes(), format_->iformat->name) : index;
+}
+
+// At the end of the stream.
+void PacketInput::check_whole() const {
+  // A Matroska file that was written to a pipe records no lengths; its demuxer alone notices. Other
+  // demuxers complain about whole files, too.
+  const bool matroska = std::string_view(format_->iformat->name) == "matroska,webm";
+  const std::string logged = matroska ? log_->first_error() : "";
+  if (logged.empty() && find_cut_off().empty()) return;
+  // Only an index or a trailer may be missing, which is no loss.
+  if (recorded_frames() > 0 && frames_ >= recorded_frames()) return;
+  refuse(logged);
+}
+
+void PacketInput::refuse(const std::string& damage) const {
+  const std::string cut = find_cut_off();
+  fail(ErrorCode::kIo,
+       "{}: {} after {}: {}: get the whole file, or keep what is there with `ffmpeg -i IN -c copy "
+       "OUT.mkv`",
+       path_, cut.empty() ? "corrupt or cut off" : "cut off", describe_count(frames_),
+       cut.empty() ? damage : cut);
 }
 
 }  // namespace zoetrope::media

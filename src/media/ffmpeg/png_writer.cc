@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "base/output_file.h"
 #include "media/ffmpeg/encoder.h"
+#include "media/frame_folder.h"
 #include "media/pictures.h"
 
 extern "C" {
@@ -24,23 +25,6 @@ namespace fs = std::filesystem;
 std::string without_slash(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
-}
-
-bool is_frame_name(const std::string& name) {
-  return name.starts_with("frame_") && name.ends_with(".png");
-}
-
-// Only what an earlier run wrote may be replaced: a folder of anything else is somebody's.
-void check_replaceable(const std::string& folder) {
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error); !error && it != fs::directory_iterator();
-       it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (is_frame_name(name)) continue;
-    fail(ErrorCode::kIo,
-         "{}: expected a new folder or one of frame_*.png only, found {}: name another folder",
-         folder, name);
-  }
 }
 
 EncoderSettings png_settings(const WriteOptions& options) {
@@ -66,7 +50,7 @@ class PngWriter final : public VideoWriter {
     if (single_ && options.frames.value_or(1) > 1) refuse_more();
     encoder_.emplace(output_.path(), png_settings(options));
     if (single_) return;
-    check_replaceable(output_.path());
+    check_replaceable_folder(output_.path());
     std::error_code error;
     if (!fs::create_directory(output_.temporary_path(), error)) {
       fail(ErrorCode::kIo, "{}: cannot create a folder: {}", path, error.message());
@@ -77,16 +61,21 @@ class PngWriter final : public VideoWriter {
     const int64_t bytes = frame_bytes(format_, options_.height, options_.width);
     for (int64_t i = 0; i < count; ++i) {
       if (single_ && frames_ == 1) refuse_more();
-      ++frames_;
       const AvPointer<AVFrame> frame = rgb_picture(
           static_cast<const std::byte*>(frames) + i * bytes, options_.height, options_.width);
       encoder_->encode(frame.get(), [this](AVPacket* packet) { write_file(*packet); });
+      ++frames_;
     }
   }
 
   void finish() override {
-    if (frames_ == 0) fail(ErrorCode::kInvalidArgument, "{}: no frames to write", output_.path());
+    check_not_empty();
     output_.commit();
+  }
+
+  std::string finish_partial() override {
+    check_not_empty();
+    return output_.commit_partial();
   }
 
  private:
@@ -96,22 +85,27 @@ class PngWriter final : public VideoWriter {
          fs::path(output_.path()).replace_extension().string());
   }
 
+  void check_not_empty() const {
+    if (frames_ == 0) fail(ErrorCode::kInvalidArgument, "{}: no frames to write", output_.path());
+  }
+
   void write_file(const AVPacket& packet) const {
     std::string path = output_.temporary_path();
-    if (!single_) path += fmt::format("/frame_{:06}.png", frames_);
+    if (!single_) path += fmt::format("/{}", frame_file_name(frames_ + 1));
     std::ofstream file(path, std::ios::binary);
     file.write(reinterpret_cast<const char*>(packet.data), packet.size);
     file.close();
-    if (!file) {
-      fail(ErrorCode::kIo, "{}: cannot write: {}", output_.path(), std::strerror(errno));
-    }
+    if (file) return;
+    const int reason = errno;
+    std::error_code ignored;
+    fs::remove(path, ignored);  // only whole frames are kept
+    fail(ErrorCode::kIo, "{}: cannot write: {}", output_.path(), std::strerror(reason));
   }
 
   WriteOptions options_;
   bool single_;
   PendingOutput output_;
   std::optional<Encoder> encoder_;
-  int64_t frames_ = 0;
 };
 
 }  // namespace

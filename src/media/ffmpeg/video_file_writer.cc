@@ -85,16 +85,26 @@ class VideoFileWriter final : public VideoWriter {
   }
 
   void finish() override {
-    if (frames_ == 0) fail(ErrorCode::kInvalidArgument, "{}: no frames to write", name_);
-    encoder_->encode(nullptr, [this](AVPacket* packet) { write_packet(packet); });
-    check(av_write_trailer(container_.get()));
-    check(avio_closep(&container_->pb));
+    complete();
     if (output_) output_->commit();
+  }
+
+  std::string finish_partial() override {
+    ZOETROPE_CHECK(output_.has_value(), name_);
+    complete();
+    return output_->commit_partial();
   }
 
  private:
   void check(int error) const {
     if (error < 0) fail(ErrorCode::kIo, "{}: cannot write: {}", name_, av_reason(error));
+  }
+
+  void complete() {
+    if (frames_ == 0) fail(ErrorCode::kInvalidArgument, "{}: no frames to write", name_);
+    encoder_->encode(nullptr, [this](AVPacket* packet) { write_packet(packet); });
+    check(av_write_trailer(container_.get()));
+    check(avio_closep(&container_->pb));
   }
 
   void check_size() const {
@@ -177,8 +187,9 @@ class VideoFileWriter final : public VideoWriter {
     }
     sws_scale(scaler_.get(), rgb->data, rgb->linesize, 0, rgb->height, picture_->data,
               picture_->linesize);
-    picture_->pts = frames_++;
+    picture_->pts = frames_;
     encoder_->encode(picture_.get(), [this](AVPacket* packet) { write_packet(packet); });
+    ++frames_;
   }
 
   void write_packet(AVPacket* packet) {
@@ -197,7 +208,6 @@ class VideoFileWriter final : public VideoWriter {
   AVStream* stream_ = nullptr;
   AvPointer<AVFrame> picture_;
   AvPointer<SwsContext> scaler_;
-  int64_t frames_ = 0;
 };
 
 }  // namespace
