@@ -4,6 +4,7 @@
 #include <exception>
 #include <filesystem>
 #include <new>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -57,16 +58,24 @@ void run_job(const Job& job, const Work& work, Report& report) {
 
 // A single input: its error is the program's.
 void run_only_job(const Job& job, const Work& work, Report& report) {
+  bool written = false;
   try {
     work.prepare();
     Outcome outcome = work.code(job);
+    written = true;
     outcome.input = job.input;
     outcome.output = job.output;
+    if (outcome.status == Status::kFailed) {
+      report.error(outcome.error);
+    } else if (work.reference) {
+      outcome.comparison = work.reference->compare(job.output, work.tolerance);
+    }
     report.outcome(outcome);
   } catch (const Error& error) {
     const bool cancelled = error.code() == ErrorCode::kCancelled;
+    const char* left = written ? "is written, but was not compared" : "was not written";
     const std::string message =
-        cancelled ? "interrupted: " + job.output + " was not written" : error.what();
+        cancelled ? fmt::format("interrupted: {} {}", job.output, left) : error.what();
     Outcome failed = outcome_of(job, Status::kFailed);
     failed.error = message;
     report.outcome(failed);
@@ -106,6 +115,15 @@ void run_many(const Jobs& jobs, const Work& work, Report& report) {
 }
 
 }  // namespace
+
+Outcome unlike_reference(const Job& job, const Comparison& comparison) {
+  Outcome outcome;
+  outcome.status = Status::kFailed;
+  outcome.comparison = comparison;
+  outcome.error = fmt::format("{}: not written, since it differs from {}: {}", job.output,
+                              comparison.reference, comparison.problem);
+  return outcome;
+}
 
 int run_jobs(const Jobs& jobs, const Work& work, Report& report) {
   if (!jobs.many) {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/fail.h"
 #include "cli/interrupt.h"
-#include "media/file_kind.h"
 #include "media/latent_file.h"
 
 namespace zoetrope::cli {
@@ -87,12 +87,21 @@ class SignedFrames {
   std::vector<std::byte> bytes_;
 };
 
-std::unique_ptr<media::VideoReader> open_output(const std::string& output) {
+// Arrays hold what was written or is expected, whatever the values.
+std::unique_ptr<media::VideoReader> open_video(const std::string& path) {
   media::ReadOptions options;
-  const media::FileKind kind = media::classify_video_output(output);
-  const bool array = kind == media::FileKind::kNpy || kind == media::FileKind::kSafetensors;
-  if (array) options.array_range = Range::kSigned;  // as written, whatever the values
-  return media::open_video_reader(output, options);
+  options.array_any_value = true;
+  return media::open_video_reader(path, options);
+}
+
+std::unique_ptr<media::LatentReader> open_latents(const std::string& path, LatentScale scale) {
+  return media::open_latent_reader(path, {.scale = scale, .any_value = true});
+}
+
+std::string describe(const Extent& extent) {
+  const std::string frames = extent.frames ? fmt::format("{} frames of ", *extent.frames) : "";
+  return fmt::format("{}{}x{} with {} channels", frames, extent.width, extent.height,
+                     extent.channels);
 }
 
 Comparison incomparable(const std::string& reference, double tolerance,
@@ -109,19 +118,44 @@ constexpr const char* kOtherFrames = "another number of frames";
 
 }  // namespace
 
-Comparison compare_latents(const std::string& output, const std::string& reference,
-                           double tolerance) {
-  const auto left = media::open_latent_reader(output, {});
+Reference Reference::latents(const std::string& path, LatentScale scale) {
+  Reference reference;
+  reference.path_ = path;
+  reference.scale_ = scale;
+  const media::LatentInfo info = open_latents(path, scale)->info();
+  reference.extent_ = {info.channels, info.frames, info.height, info.width};
+  return reference;
+}
+
+Reference Reference::video(const std::string& path) {
+  Reference reference;
+  reference.path_ = path;
+  const media::VideoInfo info = open_video(path)->info();
+  reference.extent_.height = info.height;
+  reference.extent_.width = info.width;
+  if (info.frames_exact) reference.extent_.frames = info.frames;
+  return reference;
+}
+
+std::optional<Comparison> Reference::foresee(const Extent& output, double tolerance) const {
+  const bool sizes = output.channels == extent_.channels && output.height == extent_.height &&
+                     output.width == extent_.width;
+  const bool known = output.frames && extent_.frames;
+  if (sizes && (!known || *output.frames == *extent_.frames)) return std::nullopt;
+  return incomparable(path_, tolerance,
+                      fmt::format("expected {}, found {}", describe(extent_), describe(output)));
+}
+
+Comparison Reference::compare(const std::string& output, double tolerance) const {
+  return scale_ ? compare_latents(output, tolerance) : compare_videos(output, tolerance);
+}
+
+Comparison Reference::compare_latents(const std::string& output, double tolerance) const {
+  const auto left = open_latents(output, *scale_);
+  const auto right = open_latents(path_, *scale_);
   const media::LatentInfo& a = left->info();
-  const auto right = media::open_latent_reader(reference, {a.scale, {}});
-  const media::LatentInfo& b = right->info();
-  if (a.channels != b.channels || a.frames != b.frames || a.height != b.height ||
-      a.width != b.width) {
-    return incomparable(
-        reference, tolerance,
-        fmt::format("expected latents [{},{},{},{}], found [{},{},{},{}]", b.channels, b.frames,
-                    b.height, b.width, a.channels, a.frames, a.height, a.width));
-  }
+  const auto unlike = foresee({a.channels, a.frames, a.height, a.width}, tolerance);
+  if (unlike) return *unlike;
   const int64_t values = a.channels * kBlock * a.height * a.width;
   std::vector<float> left_values(static_cast<size_t>(values));
   std::vector<float> right_values(static_cast<size_t>(values));
@@ -129,35 +163,28 @@ Comparison compare_latents(const std::string& output, const std::string& referen
   for (int64_t n = 0; (n = left->read(kBlock, left_values.data())) > 0;) {
     check_interrupted();
     if (right->read(kBlock, right_values.data()) != n) {
-      return incomparable(reference, tolerance, kOtherFrames);
+      return incomparable(path_, tolerance, kOtherFrames);
     }
     for (int64_t i = 0; i < values / kBlock * n; ++i) {
       differences.add(left_values[static_cast<size_t>(i)], right_values[static_cast<size_t>(i)]);
     }
   }
-  return differences.result(reference, tolerance, differences.largest());
+  return differences.result(path_, tolerance, differences.largest());
 }
 
-Comparison compare_videos(const std::string& output, const std::string& reference,
-                          double tolerance) {
-  const auto left = open_output(output);
-  const auto right = media::open_video_reader(reference, {});
+Comparison Reference::compare_videos(const std::string& output, double tolerance) const {
+  const auto left = open_video(output);
+  const auto right = open_video(path_);
   const media::VideoInfo& a = left->info();
-  const media::VideoInfo& b = right->info();
-  if (a.height != b.height || a.width != b.width) {
-    return incomparable(
-        reference, tolerance,
-        fmt::format("expected {}x{} pixels, found {}x{}", b.width, b.height, a.width, a.height));
-  }
+  const auto unlike = foresee({.height = a.height, .width = a.width}, tolerance);
+  if (unlike) return *unlike;
   SignedFrames left_frames(*left);
   SignedFrames right_frames(*right);
   Differences differences;
   for (;;) {
     check_interrupted();
     const int64_t n = left_frames.read();
-    if (right_frames.read() != n) {
-      return incomparable(reference, tolerance, kOtherFrames);
-    }
+    if (right_frames.read() != n) return incomparable(path_, tolerance, kOtherFrames);
     if (n == 0) break;
     for (int64_t i = 0; i < n * a.height * a.width * 3; ++i) {
       const int64_t frame = i / (a.height * a.width * 3);
@@ -165,7 +192,7 @@ Comparison compare_videos(const std::string& output, const std::string& referenc
       differences.add(left_frames.at(frame, pixel, i % 3), right_frames.at(frame, pixel, i % 3));
     }
   }
-  return differences.result(reference, tolerance, 2);
+  return differences.result(path_, tolerance, 2);
 }
 
 }  // namespace zoetrope::cli

@@ -2,10 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <system_error>
 #include <vector>
 
 #include "base/fail.h"
@@ -21,25 +19,6 @@
 
 namespace zoetrope::cli {
 namespace {
-
-namespace fs = std::filesystem;
-
-// clip.partial.mp4, frames.partial/
-std::string partial_name(const std::string& output) {
-  const bool slash = output.ends_with('/');
-  const fs::path path = slash ? output.substr(0, output.size() - 1) : output;
-  const fs::path name = path.stem().string() + ".partial" + path.extension().string();
-  return (path.parent_path() / name).string() + (slash ? "/" : "");
-}
-
-// Moves what was written whole under its partial name to its own.
-void rename_output(const std::string& from, const std::string& to) {
-  std::error_code error;
-  if (fs::is_directory(to, error)) fs::remove_all(to, error);
-  fs::rename(from.ends_with('/') ? from.substr(0, from.size() - 1) : from,
-             to.ends_with('/') ? to.substr(0, to.size() - 1) : to, error);
-  if (error) fail(ErrorCode::kIo, "{}: cannot be renamed to {}: {}", from, to, error.message());
-}
 
 // True for outputs that play at a rate.
 bool has_rate(const std::string& output) {
@@ -59,8 +38,9 @@ bool is_picture(const std::string& path) {
 
 class DecodeCommand {
  public:
-  DecodeCommand(const Options& options, const Jobs& jobs, Report& report)
-      : options_(options), jobs_(jobs), report_(report) {}
+  DecodeCommand(const Options& options, const Jobs& jobs, Report& report,
+                const std::optional<Reference>& reference)
+      : options_(options), jobs_(jobs), report_(report), reference_(reference) {}
 
   void prepare() {
     if (!jobs_.many) reader_ = open(jobs_.jobs.at(0));
@@ -72,18 +52,19 @@ class DecodeCommand {
     const std::unique_ptr<media::LatentReader> reader = reader_ ? std::move(reader_) : open(job);
     check_channels(job, reader->info());
     const Restored target = restored(job.input, reader->info(), model_->info());
-    const bool partial = options_.keep_partial && job.output != "-";
-    const std::string path = partial ? partial_name(job.output) : job.output;
-    const auto writer = media::open_video_writer(path, write_options(job, *reader, target));
+    const Extent extent = {.frames = target.frames, .height = target.height, .width = target.width};
+    const auto unlike = reference_ ? reference_->foresee(extent, options_.tolerance) : std::nullopt;
+    if (unlike) return unlike_reference(job, *unlike);
+    const auto writer = media::open_video_writer(job.output, write_options(job, *reader, target));
     int64_t frames = 0;
     try {
       decode_all(job, *reader, target, *writer, frames);
     } catch (...) {
-      if (partial && frames > 0) keep(path, frames, target.frames, *writer);
+      const bool kept = options_.keep_partial && job.output != "-";
+      if (kept && writer->frames() > 0) keep(target.frames, *writer);
       throw;
     }
     writer->finish();
-    if (partial) rename_output(path, job.output);
     report_.progress().finish();
 
     Outcome outcome;
@@ -92,9 +73,6 @@ class DecodeCommand {
     outcome.width = target.width;
     outcome.latent_frames = reader->info().frames;
     outcome.seconds = timer.seconds();
-    if (!options_.expect.empty()) {
-      outcome.comparison = compare_videos(job.output, options_.expect, options_.tolerance);
-    }
     return outcome;
   }
 
@@ -168,11 +146,11 @@ class DecodeCommand {
   }
 
   // Finishes what there is of an output whose decoding failed.
-  void keep(const std::string& path, int64_t frames, int64_t total,
-            media::VideoWriter& writer) const {
+  void keep(int64_t total, media::VideoWriter& writer) const {
     try {
-      writer.finish();
-      report_.note(fmt::format("{}: holds the first {} of {} frames", path, frames, total));
+      const std::string path = writer.finish_partial();
+      report_.note(
+          fmt::format("{}: holds the first {} of {} frames", path, writer.frames(), total));
     } catch (const Error& error) {
       report_.note(fmt::format("nothing could be kept: {}", error.what()));
     }
@@ -181,6 +159,7 @@ class DecodeCommand {
   const Options& options_;
   const Jobs& jobs_;
   Report& report_;
+  const std::optional<Reference>& reference_;
   std::optional<Autoencoder> model_;
   std::unique_ptr<media::LatentReader> reader_;  // of a single input, opened before the weights
 };
@@ -192,12 +171,15 @@ int run_decode(const Options& options) {
   const Jobs jobs = plan_jobs(options, {".mp4", media::classify_video_output, true});
   check_expect(options, jobs);
   try_video_output(jobs);
+  std::optional<Reference> reference;
+  if (!options.expect.empty()) reference = Reference::video(options.expect);
   const bool pipe = jobs.jobs.at(0).output == "-";
   if (pipe) end_on_closed_pipe();
   Report report(options, pipe);
-  DecodeCommand command(options, jobs, report);
+  DecodeCommand command(options, jobs, report, reference);
   return run_jobs(jobs,
-                  {[&] { command.prepare(); }, [&](const Job& job) { return command.code(job); }},
+                  {[&] { command.prepare(); }, [&](const Job& job) { return command.code(job); },
+                   reference, options.tolerance},
                   report);
 }
 

@@ -16,8 +16,9 @@ namespace {
 
 class EncodeCommand {
  public:
-  EncodeCommand(const Options& options, const Jobs& jobs, Report& report)
-      : options_(options), report_(report), input_(options, jobs, report) {}
+  EncodeCommand(const Options& options, const Jobs& jobs, Report& report,
+                const std::optional<Reference>& reference)
+      : options_(options), report_(report), reference_(reference), input_(options, jobs, report) {}
 
   void prepare() {
     input_.wait_if_single();
@@ -29,7 +30,11 @@ class EncodeCommand {
     const media::VideoInfo video = input_.open();
     const FitPolicy policy = fit_policy(options_, media::records_source(job.output));
     const FittedSize fitted = input_.fit(job.input, policy, model_->info());
-    const auto writer = media::open_latent_writer(job.output, write_options(video, fitted));
+    const media::LatentWriteOptions writing = write_options(video, fitted);
+    const Extent extent = {writing.channels, writing.frames, writing.height, writing.width};
+    const auto unlike = reference_ ? reference_->foresee(extent, options_.tolerance) : std::nullopt;
+    if (unlike) return unlike_reference(job, *unlike);
+    const auto writer = media::open_latent_writer(job.output, writing);
 
     Encoding::Settings settings = {options_.stream, video.format, fitted, policy.frames,
                                    options_.posterior};
@@ -47,9 +52,6 @@ class EncodeCommand {
     outcome.width = fitted.source_width;
     outcome.latent_frames = encoding.latent_frames();
     outcome.seconds = timer.seconds();
-    if (!options_.expect.empty()) {
-      outcome.comparison = compare_latents(job.output, options_.expect, options_.tolerance);
-    }
     return outcome;
   }
 
@@ -86,18 +88,19 @@ class EncodeCommand {
 
   const Options& options_;
   Report& report_;
+  const std::optional<Reference>& reference_;
   VideoInput input_;
   std::optional<Autoencoder> model_;
 };
 
-// Opens and drops the output: what is wrong with it is found before the work.
-void try_output(const Options& options, const Jobs& jobs) {
-  if (jobs.many) return;
+// Opens and drops the single output: what is wrong with it is found before the work. Returns the
+// scale that it will have.
+LatentScale try_output(const Options& options, const Jobs& jobs) {
   media::LatentWriteOptions writing;
   writing.channels = writing.height = writing.width = 1;
   writing.scale = options.latent_scale;
   writing.posterior = options.posterior;
-  media::open_latent_writer(jobs.jobs.at(0).output, writing);
+  return media::open_latent_writer(jobs.jobs.at(0).output, writing)->scale();
 }
 
 }  // namespace
@@ -106,11 +109,16 @@ int run_encode(const Options& options) {
   check_weights(options);
   const Jobs jobs = plan_jobs(options, {".safetensors", media::classify_latent_output, false});
   check_expect(options, jobs);
-  try_output(options, jobs);
+  std::optional<Reference> reference;
+  if (!jobs.many) {
+    const LatentScale scale = try_output(options, jobs);
+    if (!options.expect.empty()) reference = Reference::latents(options.expect, scale);
+  }
   Report report(options, false);
-  EncodeCommand command(options, jobs, report);
+  EncodeCommand command(options, jobs, report, reference);
   return run_jobs(jobs,
-                  {[&] { command.prepare(); }, [&](const Job& job) { return command.code(job); }},
+                  {[&] { command.prepare(); }, [&](const Job& job) { return command.code(job); },
+                   reference, options.tolerance},
                   report);
 }
 

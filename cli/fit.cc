@@ -95,7 +95,7 @@ FittedSize fit_size(const std::string& input, const media::VideoInfo& video, int
   if (policy.size == FitSize::kRefuse) {
     fail(ErrorCode::kInvalidArgument,
          "{}: expected a size in multiples of {}, found {}x{}: choose --fit-size pad ({}x{}) or "
-         "crop ({}x{}), or scale the video before{}",
+         "crop ({}x{}), or scale with --size WxH{}",
          input, stride, video.width, video.height, fitted.width, fitted.height, width, height,
          other_output(policy));
   }

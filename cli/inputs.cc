@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/fail.h"
+#include "media/frame_folder.h"
 #include "media/video.h"
 
 namespace zoetrope::cli {
@@ -46,6 +47,9 @@ std::vector<std::string> inputs_of(const Options& options) {
       listed = read_list(file);
     }
     inputs.insert(inputs.end(), listed.begin(), listed.end());
+  }
+  if (std::count(inputs.begin(), inputs.end(), "") > 0) {
+    fail(ErrorCode::kInvalidArgument, "an input has an empty name: leave it out, or name a file");
   }
   if (inputs.empty()) {
     fail(ErrorCode::kInvalidArgument, "no input: name one, or a list of them with --files-from");
@@ -106,43 +110,46 @@ std::string output_pattern(const Options& options, const OutputRules& rules, std
 
 void check_parent(const std::string& path) {
   fs::path parent = fs::path(path.ends_with('/') ? path.substr(0, path.size() - 1) : path);
-  parent = fs::absolute(parent).parent_path();
+  parent = parent.has_parent_path() ? parent.parent_path() : ".";
   if (is_folder(parent.string())) return;
   fail(ErrorCode::kIo, "{}: folder {} does not exist: make it first", path, parent.string());
 }
 
+// One spelling for all names of a file or folder, which may not exist yet.
+std::string identity_of(const std::string& path) {
+  std::error_code error;
+  const fs::path canonical = fs::weakly_canonical(path, error);
+  return error || canonical.empty() ? path : canonical.string();
+}
+
 void check_distinct(const Options& options, const std::vector<Job>& jobs) {
-  std::map<std::string, std::string> inputs;  // by output
-  std::error_code ignored;
+  std::map<std::string, const Job*> readers;  // by input
   for (const Job& job : jobs) {
+    if (job.input != "-") readers.emplace(identity_of(job.input), &job);
+  }
+  std::map<std::string, const Job*> writers;  // by output
+  for (const Job& job : jobs) {
+    if (job.output == "-") continue;
+    const std::string output = identity_of(job.output);
     for (const std::string& kept : {options.weights, options.expect}) {
-      if (!kept.empty() && fs::equivalent(kept, job.output, ignored)) {
-        fail(ErrorCode::kInvalidArgument,
-             "{}: would replace what this command reads: name another "
-             "output",
-             job.output);
-      }
+      if (kept.empty() || identity_of(kept) != output) continue;
+      fail(ErrorCode::kInvalidArgument,
+           "{}: would replace what this command reads: name another output", job.output);
     }
-    const auto [known, added] = inputs.emplace(job.output, job.input);
+    const auto [known, added] = writers.emplace(output, &job);
     if (!added) {
       fail(ErrorCode::kInvalidArgument, "{} and {} would both become {}: use two commands",
-           known->second, job.input, job.output);
+           known->second->input, job.input, job.output);
     }
-    if (job.input != "-" && fs::equivalent(job.input, job.output, ignored)) {
+    const auto reader = readers.find(output);
+    if (reader == readers.end()) continue;
+    if (identity_of(job.input) == output) {
       fail(ErrorCode::kInvalidArgument, "{}: is input and output at once: name another output",
            job.output);
     }
-  }
-}
-
-// Replacing a folder removes what is in it, so it must hold nothing but frames.
-void check_replaceable_folder(const std::string& output) {
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(output, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("frame_") && name.ends_with(".png")) continue;
-    fail(ErrorCode::kIo, "{}: holds more than frames ({}) and is not replaced: name a new folder",
-         output, name);
+    fail(ErrorCode::kInvalidArgument,
+         "{}: is an input, and the output for {}: name other outputs, such as another folder",
+         job.output, job.input);
   }
 }
 
@@ -159,7 +166,7 @@ void check_existing(const Options& options, bool many, Job& job) {
   if (!options.overwrite) {
     fail(ErrorCode::kIo, "{}: exists already: add -y to replace it", job.output);
   }
-  if (folder) check_replaceable_folder(job.output);
+  if (folder) media::check_replaceable_folder(job.output);
 }
 
 }  // namespace

@@ -160,15 +160,13 @@ Json or_null(const std::optional<Value>& value) {
   return value ? Json(*value) : Json();
 }
 
-const char* name_of(LatentScale scale) { return scale == LatentScale::kRaw ? "raw" : "normalized"; }
-
 Json to_json(const std::string& file, const media::LatentInfo& info,
              const std::vector<Summary>& channels) {
   const media::LatentSource& source = info.source;
   Json object = {{"file", file},
                  {"kind", "latents"},
                  {"shape", {info.channels, info.frames, info.height, info.width}},
-                 {"scale", name_of(info.scale)},
+                 {"scale", media::name_of(info.scale)},
                  {"scale_recorded", info.scale_recorded},
                  {"source",
                   {{"height", or_null(source.height)},
@@ -190,14 +188,14 @@ Json to_json(const std::string& file, const media::LatentInfo& info,
 }
 
 void print_latents(const std::string& file, const Options& options) {
-  const auto reader = media::open_latent_reader(file, {});
+  const auto reader = media::open_latent_reader(file, {.any_value = true});
   const media::LatentInfo& info = reader->info();
   const std::vector<Summary> channels = summarise(*reader);
   if (options.json) return print_json(to_json(file, info, channels));
   print(fmt::format("{}: latents\n", one_line(file)));
   print_row("shape", fmt::format("[{},{},{},{}] (channels, latent frames, height, width)",
                                  info.channels, info.frames, info.height, info.width));
-  print_row("scale", fmt::format("{}{}", name_of(info.scale),
+  print_row("scale", fmt::format("{}{}", media::name_of(info.scale),
                                  info.scale_recorded ? "" : " (assumed, not recorded)"));
   print_row("video", source_text(info.source));
   print_row("colours", info.source.color);
@@ -251,7 +249,7 @@ std::optional<media::FileKind> media_kind(const std::string& file) {
 void print_array(const std::string& file, const Options& options) {
   bool latents = true;
   try {
-    latents = media::open_latent_reader(file, {})->info().channels > 3;
+    latents = media::open_latent_reader(file, {.any_value = true})->info().channels > 3;
   } catch (const Error&) {
     latents = false;
   }

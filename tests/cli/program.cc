@@ -86,7 +86,7 @@ Finished zoetrope(const Words& arguments, const Streams& streams) {
 }
 
 Finished zoetrope_tiny(Words arguments, const Streams& streams) {
-  arguments.insert(arguments.end(), {"--weights", "random:8:2"});
+  arguments.insert(arguments.end(), {"--weights", "random:8:2", "--dtype", "float32"});
   return zoetrope(arguments, streams);
 }
 

@@ -42,7 +42,7 @@ class Program {
 // Runs it to its end.
 Finished zoetrope(const Words& arguments, const Streams& streams = {});
 
-// The same with made-up weights, those of the golden files `tiny`.
+// The same in float32 with made-up weights, those of the golden files `tiny`.
 Finished zoetrope_tiny(Words arguments, const Streams& streams = {});
 
 // Runs `ffmpeg` with these arguments; the last is the output.
