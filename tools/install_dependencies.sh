@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs with apt what is missing to build, test and run the demo; says nothing when nothing is.
-# usage: tools/install_dependencies.sh [lint]      lint: also what `make lint` needs
+# usage: tools/install_dependencies.sh [lint|bench]      lint: also what `make lint` needs
+#                                                        bench: also the library to compare with
 # Package names are those of Debian 12, Debian 13 and Ubuntu 24.04; docs/dependencies.md says why.
 set -euo pipefail
 
@@ -14,7 +15,8 @@ packages=(
 case "${1:-}" in
   "") ;;
   lint) packages+=(clang-format clang-tidy) ;;
-  *) echo "usage: $0 [lint]" >&2; exit 2 ;;
+  bench) packages+=(libdnnl-dev) ;;
+  *) echo "usage: $0 [lint|bench]" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null; then

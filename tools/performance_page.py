@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/performance.md from the JSON lines in docs/performance/.
+
+usage: tools/performance_page.py [--check]      --check: write nothing, exit status 1 if it differs
+
+bench/record.py and bench/compare_torch.py write the lines. Rows of one kind, machine and, for
+kernels, command stand in one table, in the order of the lines.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs/performance.md"
+LINES = ROOT / "docs/performance"
+
+Record = dict[str, Any]
+Column = tuple[str, Callable[[Record], str]]  # heading, cell
+
+INTRODUCTION = """\
+# Performance
+
+Written by `tools/performance_page.py` from the JSON lines in `docs/performance/`: change those.
+Each figure was printed by the command beside it, on the machine and the commit named there.
+`-dirty`: with changes that were not yet committed. Weights are made up (`random`).
+"""
+
+MODEL = """
+## Encode and decode
+
+`zoetrope bench`: medians, and in brackets the coefficient of variation. TFLOP/s count the published
+model's arithmetic, so what is saved counts as done; the peak is a loop of the machine's best
+instruction on registers, timed in the same run.
+"""
+
+TORCH = """
+## Beside PyTorch
+
+`bench/compare_torch.py`: the published model in PyTorch and Zoetrope in turn, on the same job, type
+and threads; medians. Both results are compared first: "differ" is the root mean square of the
+difference over that of the values.
+"""
+
+KERNELS = """
+## Kernels
+
+`kernels_bench`: results are checked against float64, then each kernel runs in turn with a
+measurement of the peak, and the plain convs in turn with oneDNN's, in its own layouts, weights
+already reordered; medians. "/norm_silu" and the like: with that in the epilogue, and how much
+longer it takes than the plain conv.
+"""
+
+
+def read_records() -> list[Record]:
+    records = []
+    for path in sorted(LINES.glob("*.jsonl")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            try:
+                records.append(json.loads(line))
+            except ValueError as error:
+                sys.exit(f"error: {path.relative_to(ROOT)}:{number}: {error}")
+    return records
+
+
+def grouped(records: list[Record], key: Callable[[Record], str]) -> dict[str, list[Record]]:
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        groups.setdefault(key(record), []).append(record)
+    return groups
+
+
+def machine_of(record: Record) -> str:
+    machine = record["machine"]
+    place = f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']:g} GiB"
+    device = record.get("versions", {}).get("device") or machine.get("device")
+    return f"{place}, {machine['system']}" + (f", {device}" if device else "")
+
+
+def table(records: list[Record], columns: list[Column]) -> str:
+    """Without the columns that are empty in every row."""
+    cells = [[cell(record) for _, cell in columns] for record in records]
+    shown = [i for i in range(len(columns)) if any(row[i] for row in cells)]
+    rows = [[columns[i][0] for i in shown], ["---" for _ in shown]]
+    rows += [[row[i] or "–" for i in shown] for row in cells]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def commands(records: list[Record]) -> str:
+    lines = dict.fromkeys(record["command"] for record in records)
+    return "```\n" + "".join(f"{line}\n" for line in lines) + "```\n"
+
+
+def number(value: float | None, scale: float = 1, digits: int = 3) -> str:
+    """With about so many digits; empty for none."""
+    if value is None:
+        return ""
+    scaled = value * scale
+    whole = len(str(int(abs(scaled)))) if abs(scaled) >= 1 else 0
+    return f"{scaled:.{max(0, digits - whole)}f}"
+
+
+def percent(value: float | None) -> str:
+    return "" if value is None else f"{value:.1%}".replace("%", " %")
+
+
+def row_value(name: str, scale: float = 1) -> Callable[[Record], str]:
+    return lambda record: number(record["row"].get(name), scale)
+
+
+def commit_of(record: Record) -> str:
+    return record["commit"]
+
+
+def model_columns(variations: dict[str, float]) -> list[Column]:
+    def seconds(record: Record) -> str:
+        name = record["row"]["name"]
+        variation = variations.get(name.removesuffix("_median"))
+        text = number(record["row"]["real_time"], 1e-3)
+        return text if variation is None else f"{text} ({percent(variation)})"
+
+    return [
+        ("job", lambda record: record["row"]["name"].removesuffix("_median")),
+        ("seconds", seconds),
+        ("frames/s", row_value("frames_per_second")),
+        ("first output, ms", row_value("first_output_ms")),
+        ("peak memory, MiB", row_value("peak_resident_bytes", 2**-20)),
+        ("TFLOP/s", row_value("flops_per_second", 1e-12)),
+        ("of peak", lambda record: percent(record["row"].get("share_of_peak"))),
+        ("commit", commit_of),
+    ]
+
+
+def model_table(records: list[Record]) -> str:
+    spreads = [record["row"] for record in records if record["row"]["name"].endswith("_cv")]
+    variations = {row["name"].removesuffix("_cv"): row["real_time"] for row in spreads}
+    rows = [record for record in records if record["row"] not in spreads]
+    return table(rows, model_columns(variations))
+
+
+def torch_job(record: Record) -> str:
+    job = record["job"]
+    size = f"{job['frames']}x{job['width']}x{job['height']}"
+    return f"{job['coding']} {size}, {job['dtype']}, {job['device']}, {job['threads']} threads"
+
+
+def torch_way(record: Record) -> str:
+    job = record["job"]
+    ways = ["whole clip" if job["whole"] else "chunks"]
+    ways += ["channels last"] if job["channels_last"] else []
+    ways += ["compiled"] if job["compile"] else []
+    return f"{record['versions']['torch']}, {', '.join(ways)}"
+
+
+def memory_pair(record: Record) -> str:
+    sides = (record["torch"], record["zoetrope"])
+    return " / ".join(number(side["peak_memory_bytes"], 2**-20) for side in sides)
+
+
+TORCH_COLUMNS: list[Column] = [
+    ("job", torch_job),
+    ("PyTorch", torch_way),
+    ("PyTorch, s", lambda record: number(record["torch"]["median_seconds"])),
+    ("Zoetrope, s", lambda record: number(record["zoetrope"]["median_seconds"])),
+    ("times as fast", lambda record: number(record["times_as_fast"])),
+    ("peak memory, MiB", memory_pair),
+    ("differ", lambda record: f"{record['difference']['rms']:.1e}"),
+    ("commit", commit_of),
+]
+
+KERNEL_COLUMNS: list[Column] = [
+    ("kernel", lambda record: record["row"]["name"]),
+    ("ms", row_value("real_time")),
+    ("GFLOP/s", row_value("GFLOP/s")),
+    ("of peak", lambda record: percent(record["row"].get("share"))),
+    ("oneDNN, GFLOP/s", row_value("onednn_GFLOP/s")),
+    ("times as fast", row_value("speed_over_onednn")),
+    ("time over plain", row_value("time_over_plain")),
+]
+
+
+def kernel_run(records: list[Record]) -> str:
+    first = records[0]
+    context = first.get("context", {})
+    said = [f"Commit {first['commit']}, threads: {context.get('threads', '?')}"]
+    if context.get("onednn", "absent") != "absent":
+        said.append(f"oneDNN {context['onednn']}")
+    rows = table(records, KERNEL_COLUMNS)
+    return f"{', '.join(said)}:\n\n{commands(records)}\n{rows}"
+
+
+def section(heading: str, records: list[Record], body: Callable[[list[Record]], str]) -> str:
+    if not records:
+        return ""
+    text = heading
+    for machine, rows in grouped(records, machine_of).items():
+        text += f"\n### {machine}\n\n{body(rows)}"
+    return text
+
+
+def model_body(records: list[Record]) -> str:
+    return f"{model_table(records)}\n{commands(records)}"
+
+
+def torch_body(records: list[Record]) -> str:
+    return f"{table(records, TORCH_COLUMNS)}\n{commands(records)}"
+
+
+def kernel_body(records: list[Record]) -> str:
+    runs = grouped(records, lambda record: record["command"] + record["commit"])
+    return "\n".join(kernel_run(rows) for rows in runs.values())
+
+
+def page(records: list[Record]) -> str:
+    kinds = grouped(records, lambda record: record["kind"])
+    unknown = kinds.keys() - {"model", "torch", "kernel"}
+    if unknown:
+        sys.exit(f"error: docs/performance/: unknown kind {', '.join(sorted(unknown))}")
+    return (
+        INTRODUCTION
+        + section(MODEL, kinds.get("model", []), model_body)
+        + section(TORCH, kinds.get("torch", []), torch_body)
+        + section(KERNELS, kinds.get("kernel", []), kernel_body)
+    )
+
+
+def main() -> None:
+    text = page(read_records())
+    if sys.argv[1:] == ["--check"]:
+        if PAGE.read_text(encoding="utf-8") != text:
+            sys.exit("error: docs/performance.md is out of date: run tools/performance_page.py")
+        return
+    if sys.argv[1:]:
+        sys.exit(__doc__)
+    PAGE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
