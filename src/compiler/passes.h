@@ -16,7 +16,9 @@ int fold_linear(graph::Graph& graph, const PassContext& context);
 int fold_upsample(graph::Graph& graph, const PassContext& context);
 
 // Every value but the output gets the operands' type of the policy; sums, norms and the output
-// stay float32. Throws kUnsupported if the Target cannot compute in that type.
+// stay float32. float16, whose range is small, goes where the weights prove that it holds all
+// values (after an RMS norm, and the video itself), and bfloat16 elsewhere. Throws kUnsupported if
+// the Target cannot compute in those types.
 int assign_types(graph::Graph& graph, const PassContext& context);
 
 // Interleaving a conv's channels into frames becomes the conv's store map.

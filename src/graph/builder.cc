@@ -27,7 +27,9 @@ ValueId Builder::history_out(ValueId history) {
   return add_value(std::move(value));
 }
 
-ValueId Builder::input(std::string name, int64_t frames, int64_t stride, int64_t channels) {
+ValueId Builder::input(std::string name, int64_t frames, int64_t stride, int64_t channels,
+                       double bound) {
+  graph_.input_bound = bound;
   graph_.input = add_value({.name = std::move(name),
                             .kind = ValueKind::kInput,
                             .frames = frames,

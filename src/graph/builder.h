@@ -2,6 +2,7 @@
 // Makes a Graph op by op; the shape of each result follows from the op.
 #pragma once
 
+#include <limits>
 #include <string>
 
 #include "graph/graph.h"
@@ -12,7 +13,9 @@ class Builder {
  public:
   explicit Builder(std::string entry) { graph_.name = std::move(entry); }
 
-  ValueId input(std::string name, int64_t frames, int64_t stride, int64_t channels);
+  // No element is larger than `bound`, either way.
+  ValueId input(std::string name, int64_t frames, int64_t stride, int64_t channels,
+                double bound = std::numeric_limits<double>::infinity());
   ValueId history(std::string name, int64_t frames, ValueId like);
   ConstantId constant(Constant constant);
 

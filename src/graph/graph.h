@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -111,6 +112,7 @@ struct Graph {
   std::vector<Op> ops;  // in order: operands come before their use
   ValueId input = kNone;
   ValueId output = kNone;
+  double input_bound = std::numeric_limits<double>::infinity();  // on |element| of the input
 
   const Value& value(ValueId id) const { return values[static_cast<size_t>(id)]; }
   const Constant& constant(ConstantId id) const { return constants[static_cast<size_t>(id)]; }

@@ -33,6 +33,8 @@ const std::vector<float> kLatentsStd = {2.8184F, 1.4541F, 2.3275F, 2.6558F, 1.21
                                         2.6052F, 2.0743F, 3.2687F, 2.1526F, 2.8652F, 1.5579F,
                                         1.6382F, 1.1253F, 2.8251F, 1.9160F};
 
+constexpr double kVideoBound = 1;  // [-1, 1]
+
 constexpr ConvShape kConv3x3x3 = {
     .kernel_time = 3, .kernel_height = 3, .kernel_width = 3, .pad_before = 1};
 
@@ -46,7 +48,7 @@ class EntryGraph {
 
   graph::Graph encoder(const Half& half) && {
     const int64_t frames = first_ ? 1 : half.temporal_stride();
-    ValueId x = builder_.input("video", frames, 1, half.c_in);
+    ValueId x = builder_.input("video", frames, 1, half.c_in, kVideoBound);
     x = causal_conv("encoder.conv1", x);
     for (const Block& block : half.blocks) x = this->block(block, x, true);
     x = head(half.name, x);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/passes.h"
 #include "cpu/cpu_target.h"
 #include "tests/support/wan21_graph.h"
 #include "zoetrope/error.h"
@@ -67,6 +68,64 @@ TEST(AssignTypes, LeavesOnlyTheOutputInFloat32) {
 TEST(AssignTypes, RefusesWhatTheTargetCannotMultiply) {
   graph::Graph graph = testing::wan21_graph(models::Entry::kDecodeNext);
   EXPECT_THROW(run_passes(graph, {cpu::CpuTarget(), DType::kFloat16}, {}), Error);
+}
+
+// Takes every type.
+class Accepting : public cpu::CpuTarget {
+ public:
+  std::string refusal(const graph::Graph&, const graph::Op&) const override { return ""; }
+};
+
+// The entry's graph after assign_types, the largest gamma of all norms being `gamma`.
+graph::Graph with_float16(models::Entry entry, float gamma) {
+  graph::Graph graph = testing::wan21_graph(entry);
+  for (const graph::Op& op : graph.ops) {
+    if (op.kind != OpKind::kRmsNorm) continue;
+    graph::Constant& constant = graph.constants[static_cast<size_t>(op.gamma)];
+    constant.read = [gamma, channels = constant.shape[0]] {
+      std::vector<float> values(static_cast<size_t>(channels), 0.5F);
+      values.back() = -gamma;
+      return values;
+    };
+  }
+  assign_types(graph, {Accepting(), DType::kFloat16});
+  return graph;
+}
+
+TEST(AssignTypes, TakesFloat16WhereTheRangeIsProven) {
+  for (const models::Entry entry : testing::kEntries) {
+    const graph::Graph graph = with_float16(entry, 100);
+    for (const graph::Op& op : graph.ops) {
+      const DType y = op.y == graph::kNone ? DType::kFloat32 : graph.value(op.y).dtype;
+      const bool bounded = op.kind == OpKind::kRmsNorm || op.kind == OpKind::kSilu;
+      if (op.y == graph.output) {
+        EXPECT_EQ(y, DType::kFloat32);
+      } else if (op.y != graph::kNone) {
+        EXPECT_EQ(y, bounded ? DType::kFloat16 : DType::kBFloat16) << op.name;
+      }
+      if (op.history == graph::kNone) continue;
+      EXPECT_EQ(graph.value(op.history).dtype, graph.value(op.x).dtype) << op.name;
+      if (op.history_out == graph::kNone) continue;
+      EXPECT_EQ(graph.value(op.history_out).dtype, graph.value(op.x).dtype) << op.name;
+    }
+  }
+}
+
+TEST(AssignTypes, KnowsTheRangeOfAVideoButNotOfLatents) {
+  const graph::Graph encode = with_float16(models::Entry::kEncodeNext, 1);
+  EXPECT_EQ(encode.value(encode.input).dtype, DType::kFloat16);
+  const graph::Graph decode = with_float16(models::Entry::kDecodeNext, 1);
+  EXPECT_EQ(decode.value(decode.input).dtype, DType::kBFloat16);
+}
+
+// sqrt(channels) * gamma: with a gamma of 14000, 32 channels are beyond 65504 and 16 are not.
+TEST(AssignTypes, LeavesNormsOfLargeGammasInBFloat16) {
+  const graph::Graph graph = with_float16(models::Entry::kEncodeNext, 14000);
+  for (const graph::Op& op : graph.ops) {
+    if (op.kind != OpKind::kRmsNorm) continue;
+    const graph::Value& y = graph.value(op.y);
+    EXPECT_EQ(y.dtype, y.channels < 32 ? DType::kFloat16 : DType::kBFloat16) << op.name;
+  }
 }
 
 TEST(Pipeline, LeavesOutWhatIsDisabled) {
