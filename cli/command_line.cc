@@ -19,6 +19,7 @@ constexpr const char* kFitting = "Sizes and frame counts that do not fit";
 constexpr const char* kLatents = "Latents";
 constexpr const char* kModel = "Model";
 constexpr const char* kChecking = "Checking";
+constexpr const char* kJob = "What is measured";
 constexpr const char* kReport = "What is said";
 
 struct Parser {
@@ -53,11 +54,12 @@ void add_model(CLI::App* command, TypedOptions& typed) {
   option(command, kModel, "--device", "NAME", typed.device,
          "auto or cpu (default auto); `zoetrope devices` lists them");
   option(command, kModel, "--dtype", "TYPE", typed.dtype,
-         "operand type: auto (float32), float32 or bfloat16");
-  if (command->get_name() != "decode") {
+         "operand type: float32, bfloat16, or auto: bfloat16 where the processor multiplies it");
+  const std::string& name = command->get_name();
+  if (name == "encode" || name == "roundtrip") {
     option(command, kModel, "--encode-dtype", "TYPE", typed.encode_dtype, "the encoder's alone");
   }
-  if (command->get_name() != "encode") {
+  if (name == "decode" || name == "roundtrip") {
     option(command, kModel, "--decode-dtype", "TYPE", typed.decode_dtype, "the decoder's alone");
   }
   option(command, kModel, "--threads", "N", typed.threads,
@@ -79,6 +81,9 @@ void add_model(CLI::App* command, TypedOptions& typed) {
 void add_reading(CLI::App* command, TypedOptions& typed) {
   option(command, kVideo, "--frames", "A:B", typed.frames,
          "only frames A up to, not including, B; counted from 0, after --fps");
+  option(command, kVideo, "--size", "WxH", typed.size,
+         "scale to WxH pixels, e.g. 832x480, also if that changes the aspect ratio; latents record "
+         "this size, and decode gives it back (default: the input's own)");
   option(command, kVideo, "--fps", "RATE", typed.fps,
          "resample a video to RATE by time, e.g. 16 or 24000/1001; images and arrays: their rate "
          "(default: the input's own, else 16)");
@@ -119,10 +124,14 @@ void add_checking(CLI::App* command, TypedOptions& typed, const char* reference)
          "largest error allowed, as a share of REF's largest value (default 1e-5)");
 }
 
-void add_report(CLI::App* command, TypedOptions& typed) {
+void add_progress(CLI::App* command, TypedOptions& typed) {
   option(command, kReport, "--progress", "KIND", typed.progress,
          "auto, bar, lines, json or none, on standard error (default auto: a bar on a terminal)");
   flag(command, kReport, "--quiet", typed.quiet, "say nothing but errors");
+}
+
+void add_report(CLI::App* command, TypedOptions& typed) {
+  add_progress(command, typed);
   flag(command, kReport, "--json", typed.json,
        "a JSON object, one line, for each input on standard output");
 }
@@ -174,6 +183,43 @@ void add_inspect(CLI::App* command, TypedOptions& typed) {
   flag(command, kReport, "--json", typed.json, "one JSON object on standard output");
 }
 
+// `repetitions` and `json`: their help.
+void add_measured(CLI::App* command, TypedOptions& typed, const char* repetitions,
+                  const char* json) {
+  command->add_option("encode|decode", typed.coding, "which half of the model runs")
+      ->group(kJob)
+      ->type_name("");
+  option(command, kJob, "--frames", "N", typed.frames, "of the made-up video: 4k+1 (default 17)");
+  option(command, kJob, "--size", "WxH", typed.size,
+         "of the video in pixels, for decode too: multiples of 8 (default 256x256)");
+  option(command, kJob, "--repetitions", "N", typed.repetitions, repetitions);
+  option(command, kJob, "--warmup", "N", typed.warmup,
+         "runs of the same job before, that do not count (default 1)");
+  option(command, kReport, "--json", "FILE", typed.json_file, json);
+  flag(command, kReport, "-y,--overwrite", typed.overwrite, "replace an existing FILE");
+}
+
+void add_bench(CLI::App* command, TypedOptions& typed) {
+  add_measured(command, typed, "timed runs, a row each (default 5)",
+               "also write the results as Google Benchmark does, for its compare.py; - prints them "
+               "on standard output, and the table on standard error");
+  option(command, kReport, "--baseline", "OLD", typed.baseline,
+         "print ratios to the results of the same job that --json wrote earlier");
+  add_model(command, typed);
+  add_progress(command, typed);
+}
+
+void add_profile(CLI::App* command, TypedOptions& typed) {
+  add_measured(command, typed, "runs that are measured; their mean is shown (default 1)",
+               "also write the profile as JSON; - prints it on standard output, and the table on "
+               "standard error");
+  option(command, kReport, "--by", "ROW", typed.row,
+         "what a row stands for: layer (kernel and shape), kernel, or step (each on its own, by "
+         "its published name) (default layer)");
+  add_model(command, typed);
+  add_progress(command, typed);
+}
+
 struct CommandEntry {
   Command command;
   const char* name;
@@ -189,6 +235,10 @@ const CommandEntry kCommands[] = {
      kRoundtripExamples, add_roundtrip},
     {Command::kInspect, "inspect", "Say what a checkpoint, a latent file or a video holds",
      kInspectExamples, add_inspect},
+    {Command::kBench, "bench", "Measure how fast and in how much memory this machine codes",
+     kBenchExamples, add_bench},
+    {Command::kProfile, "profile", "Tell where the time of encoding or decoding goes",
+     kProfileExamples, add_profile},
     {Command::kDevices, "devices", "List the devices that can compute here", kDevicesExamples,
      [](CLI::App* command, TypedOptions& typed) {
        flag(command, kReport, "--json", typed.json, "a JSON object, one line, for each device");
@@ -199,6 +249,7 @@ void build(Parser& parser) {
   parser.app.set_help_flag("-h,--help", "this page");
   parser.app.set_version_flag("--version", "zoetrope " + std::string(version()), "the version");
   parser.app.description(kOverview);
+  parser.app.require_subcommand(0, 1);  // a second word "encode" is no command
   parser.app.footer(kOverviewExamples);
   parser.app.formatter(std::make_shared<HelpFormatter>());
   for (const CommandEntry& entry : kCommands) {
@@ -279,6 +330,41 @@ std::vector<std::string> arguments_of(int argc, const char* const* argv) {
   return arguments;
 }
 
+// What follows "--": inputs, whatever they look like. They are taken out of `arguments`.
+std::vector<std::string> take_names(std::vector<std::string>& arguments) {
+  const auto mark = std::find(arguments.begin(), arguments.end(), "--");
+  if (mark == arguments.end()) return {};
+  std::vector<std::string> names(mark + 1, arguments.end());
+  arguments.erase(mark, arguments.end());
+  return names;
+}
+
+// CLI11 drops empty words and takes the next one for the value.
+void check_empty_words(const std::vector<std::string>& arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    const bool assigned = word.starts_with("--") && word.ends_with('=');
+    if (!word.empty() && !assigned) continue;
+    const std::string& option = assigned || i == 0 ? word : arguments[i - 1];
+    if (option.size() < 2 || !option.starts_with('-')) {
+      fail(ErrorCode::kInvalidArgument, "an argument is empty: leave it out, or name a file");
+    }
+    fail(ErrorCode::kInvalidArgument, "{}: expected a value, found an empty one: leave it out",
+         option.substr(0, option.find('=')));
+  }
+}
+
+void add_names(const CLI::App& command, const std::vector<std::string>& names,
+               TypedOptions& typed) {
+  const bool takes_inputs = command.get_option_no_throw("INPUT") != nullptr ||
+                            command.get_option_no_throw("FILE") != nullptr;
+  if (!takes_inputs && !names.empty()) {
+    fail(ErrorCode::kInvalidArgument, "{}: one argument too many. See zoetrope {} --help", names[0],
+         command.get_name());
+  }
+  typed.inputs.insert(typed.inputs.end(), names.begin(), names.end());
+}
+
 }  // namespace
 
 std::string overview() {
@@ -291,6 +377,8 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   Parser parser;
   build(parser);
   std::vector<std::string> arguments = arguments_of(argc, argv);
+  const std::vector<std::string> names = take_names(arguments);
+  check_empty_words(arguments);
   if (arguments.empty()) {
     fail(ErrorCode::kInvalidArgument, "no command. See zoetrope --help");
   }
@@ -310,6 +398,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   }
   const auto chosen = parser.app.get_subcommands();
   check_extras(*chosen.at(0));
+  add_names(*chosen[0], names, parser.typed);
   for (const CommandEntry& entry : kCommands) {
     if (chosen[0]->get_name() == entry.name) return {interpret(entry.command, parser.typed), {}};
   }

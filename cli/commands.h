@@ -10,6 +10,8 @@ int run_encode(const Options& options);
 int run_decode(const Options& options);
 int run_roundtrip(const Options& options);
 int run_inspect(const Options& options);
+int run_bench(const Options& options);
+int run_profile(const Options& options);
 int run_devices(const Options& options);
 
 }  // namespace zoetrope::cli

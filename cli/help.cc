@@ -43,6 +43,37 @@ const char* const kInspectExamples =
   zoetrope inspect Wan2.1_VAE.pth --json | jq .parameters
 )";
 
+const char* const kBenchExamples =
+    R"(  zoetrope bench decode --weights random                         (made-up weights, full size)
+  zoetrope bench encode --frames 81 --size 832x480 --dtype bfloat16 --json old.json
+  zoetrope bench encode --frames 81 --size 832x480 --dtype bfloat16 --baseline old.json
+  compare.py benchmarks old.json new.json                        (Google Benchmark's)
+
+Frames and latents are random, so no file is read but the weights. Before the clock starts, outputs
+are checked to be finite and two runs to give the same bits. A row for each repetition, then their
+mean, median, standard deviation and coefficient of variation (cv):
+  Time, CPU       from the first frame pushed to the last result; seconds of all threads together
+  first output    from the first frame pushed to the first result
+  peak memory     largest resident size of the process so far
+  library         bytes that weights, histories and values take, as planned
+  TFLOP/s         the published model's arithmetic over the time; what is saved counts as done
+  of peak         the same over the machine's peak: a loop of its best instruction on registers,
+                  timed between the repetitions
+)";
+
+const char* const kProfileExamples =
+    R"(  zoetrope profile decode --weights random
+  zoetrope profile encode --size 832x480 --dtype bfloat16 --by kernel
+  zoetrope profile decode --by step --json - --quiet | jq '.profile.rows[:5]'
+
+A row for each group of steps, the slowest first; convs and other steps are also summed up apart:
+  calls, ms       steps run and the time they took in one run
+  share           of the whole time; with the time outside steps it sums to 100 %
+  GFLOP, GB       multiplications and additions really made; operands, results and weights, once
+  of roofline     the time that the machine's peak and its memory, both measured in the same run,
+                  would allow at least, over the time taken
+)";
+
 const char* const kDevicesExamples =
     R"(  zoetrope devices
   zoetrope devices --json

@@ -24,6 +24,10 @@ int run_command(const Options& options) {
       return run_roundtrip(options);
     case Command::kInspect:
       return run_inspect(options);
+    case Command::kBench:
+      return run_bench(options);
+    case Command::kProfile:
+      return run_profile(options);
     case Command::kDevices:
       break;
   }

@@ -2,31 +2,22 @@
 #include "cli/options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <utility>
 
 #include "base/fail.h"
+#include "base/parse_number.h"
 #include "zoetrope/tools.h"
 
 namespace zoetrope::cli {
 namespace {
 
-// The whole of `text` as a number, or empty.
-template <typename Number>
-std::optional<Number> parse_number(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-int64_t parse_count(const char* option, const std::string& text, int64_t most) {
+int64_t parse_count(const char* option, const std::string& text, int64_t most, int64_t least = 0) {
   const std::optional<int64_t> value = parse_number<int64_t>(text);
-  if (!value || *value < 0 || *value > most) {
-    fail(ErrorCode::kInvalidArgument, "{} {}: expected a whole number from 0 to {}", option, text,
-         most);
+  if (!value || *value < least || *value > most) {
+    fail(ErrorCode::kInvalidArgument, "{} {}: expected a whole number from {} to {}", option, text,
+         least, most);
   }
   return *value;
 }
@@ -61,10 +52,11 @@ std::string parse_device(const std::string& text) {
     fail(ErrorCode::kUnsupported, "--device {}: this build has no CUDA backend: use auto or cpu",
          text);
   }
-  std::string known = "auto";
-  for (const DeviceDescription& device : devices()) known += ", " + device.id;
-  if ((", " + known + ",").find(", " + text + ",") == std::string::npos) {
-    fail(ErrorCode::kDevice, "--device {}: no such device here: there are {}", text, known);
+  std::vector<std::string> known = {"auto"};
+  for (const DeviceDescription& device : devices()) known.push_back(device.id);
+  if (std::find(known.begin(), known.end(), text) == known.end()) {
+    fail(ErrorCode::kDevice, "--device {}: no such device here: expected one of {}", text,
+         fmt::join(known, ", "));
   }
   return text;
 }
@@ -94,12 +86,46 @@ void interpret_model(const TypedOptions& typed, Options& options) {
   options.stream.clamp = !typed.no_clamp;
 }
 
+bool measures(Command command) {
+  return command == Command::kBench || command == Command::kProfile;
+}
+
+void interpret_measure(const TypedOptions& typed, Options& options) {
+  if (!measures(options.command)) return;
+  const bool bench = options.command == Command::kBench;
+  const char* name = bench ? "bench" : "profile";
+  MeasureOptions& measure = options.measure;
+  if (typed.coding != "encode" && typed.coding != "decode") {
+    fail(ErrorCode::kInvalidArgument, "zoetrope {}{}: expected encode or decode to follow", name,
+         typed.coding.empty() ? "" : " " + typed.coding);
+  }
+  constexpr int64_t kMostFrames = 1'000'000;
+  constexpr int64_t kMostRepetitions = 1'000;
+  static const Choices<ProfileRow> kRows = {
+      {"layer", ProfileRow::kLayer}, {"kernel", ProfileRow::kKernel}, {"step", ProfileRow::kStep}};
+  measure.decode = typed.coding == "decode";
+  measure.json = typed.json_file;
+  measure.baseline = typed.baseline;
+  if (bench) measure.repetitions = 5;
+  if (!typed.frames.empty()) measure.frames = parse_count("--frames", typed.frames, kMostFrames, 1);
+  if (!typed.size.empty()) measure.size = media::parse_frame_size(typed.size);
+  if (!typed.repetitions.empty()) {
+    measure.repetitions = parse_count("--repetitions", typed.repetitions, kMostRepetitions, 1);
+  }
+  if (!typed.warmup.empty()) {
+    measure.warmup = parse_count("--warmup", typed.warmup, kMostRepetitions);
+  }
+  if (!typed.row.empty()) measure.row = choose("--by", typed.row, kRows);
+}
+
 void interpret_video(const TypedOptions& typed, Options& options) {
   media::ReadOptions& reading = options.reading;
   if (!typed.fps.empty()) reading.rate = media::parse_frame_rate(typed.fps);
   if (!typed.matrix.empty()) reading.matrix = media::parse_matrix(typed.matrix);
   if (!typed.alpha.empty()) reading.alpha = media::parse_alpha_policy(typed.alpha);
-  if (!typed.frames.empty()) reading.range = media::parse_frame_range(typed.frames);
+  const bool range = !measures(options.command);  // there it is a number
+  if (range && !typed.frames.empty()) reading.range = media::parse_frame_range(typed.frames);
+  if (range && !typed.size.empty()) reading.size = media::parse_frame_size(typed.size);
   if (!typed.layout.empty()) reading.array_layout = media::parse_layout(typed.layout);
   if (!typed.range.empty()) reading.array_range = media::parse_range(typed.range);
 
@@ -155,6 +181,7 @@ Options interpret(Command command, const TypedOptions& typed) {
   options.json = typed.json;
   options.list_tensors = typed.list_tensors;
   interpret_model(typed, options);
+  interpret_measure(typed, options);
   interpret_video(typed, options);
   interpret_output(typed, options);
   return options;

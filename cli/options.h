@@ -13,12 +13,27 @@
 
 namespace zoetrope::cli {
 
-enum class Command : uint8_t { kEncode, kDecode, kRoundtrip, kInspect, kDevices };
+enum class Command : uint8_t { kEncode, kDecode, kRoundtrip, kInspect, kBench, kProfile, kDevices };
 
 enum class FitFrames : uint8_t { kPad, kTrim, kRefuse };
 enum class FitSize : uint8_t { kPad, kCrop, kRefuse };
 
 enum class ProgressKind : uint8_t { kAuto, kBar, kLines, kJson, kNone };
+
+// What a row of a profile stands for.
+enum class ProfileRow : uint8_t { kLayer, kKernel, kStep };
+
+// What bench and profile run, and where the numbers go.
+struct MeasureOptions {
+  bool decode = false;  // else encode
+  int64_t frames = 17;  // of the video
+  media::FrameSize size = {256, 256};
+  int64_t repetitions = 1;
+  int64_t warmup = 1;
+  std::string json;      // a file, or "-" for standard output; empty: none
+  std::string baseline;  // results of an earlier bench
+  ProfileRow row = ProfileRow::kLayer;
+};
 
 struct Options {
   Command command = Command::kEncode;
@@ -41,6 +56,8 @@ struct Options {
   std::string expect;
   double tolerance = 1e-5;
 
+  MeasureOptions measure;
+
   ProgressKind progress = ProgressKind::kAuto;
   bool quiet = false;
   bool json = false;
@@ -57,6 +74,7 @@ struct TypedOptions {
   std::string frames, fps, matrix, alpha, layout, range;
   std::string latent_scale, fit_frames, fit_size;
   std::string expect, tolerance, progress;
+  std::string coding, size, repetitions, warmup, row, json_file, baseline;
   bool overwrite = false, keep_partial = false, posterior = false, no_clamp = false;
   bool quiet = false, json = false, list_tensors = false;
 };

@@ -151,8 +151,13 @@ class WorkCounter {
     return 2 * y.elements() * (depth + shape("shortcut").channels);
   }
 
-  // A history that is not read (all of its taps left out) is not counted.
+  // A history that is not read (all of its taps left out) is not counted. A carry reads as many
+  // frames as it writes, not all of x.
   double bytes() const {
+    if (step_.op == "carry") {
+      const Buffer& history = buffer(step_.buffers.at("history"));
+      return 2 * static_cast<double>(history.bytes(n_, height_, width_));
+    }
     double sum = 0;
     for (const auto& [role, index] : step_.buffers) {
       if (role == "history" && attribute("first_tap") > 0) continue;

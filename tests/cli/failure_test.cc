@@ -131,10 +131,10 @@ TEST_F(Failure, WhatIsNotBuiltIsFive) {
 }
 
 TEST_F(Failure, MemoryIsSix) {
-  expect(6, "memory", encode(clip_, {"--memory-limit", "1MB"}));
+  expect(6, "memory", encode(clip_, {"--memory-limit", "100kB"}));
   expect(6, "memory",
          {"roundtrip", clip_, "-o", folder_.path("out.mkv"), "--weights", "random:8",
-          "--memory-limit", "1000k"});
+          "--memory-limit", "100k"});
 }
 
 TEST_F(Failure, UnknownDevicesAreSeven) {
@@ -180,7 +180,8 @@ TEST(Inspect, BadCheckpointsAreFour) {
 }
 
 TEST(Help, TeachesEveryCommand) {
-  for (const char* command : {"encode", "decode", "roundtrip", "inspect", "devices"}) {
+  for (const char* command :
+       {"encode", "decode", "roundtrip", "inspect", "bench", "profile", "devices"}) {
     const Finished run = zoetrope({command, "--help"});
     EXPECT_EQ(run.status, 0);
     EXPECT_THAT(run.out, HasSubstr(std::string("  zoetrope ") + command)) << "an example";

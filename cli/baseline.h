@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results of an earlier bench to compare with.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/bench_rows.h"
+
+namespace zoetrope::cli {
+
+class Baseline {
+ public:
+  // Throws kIo if the file cannot be read or is not what `zoetrope bench --json` writes.
+  explicit Baseline(const std::string& path);
+
+  // Throws kInvalidArgument, naming what differs, unless the job is the same. Returns in words what
+  // else differs: machine, version, passes.
+  std::vector<std::string> check(const nlohmann::ordered_json& context) const;
+
+  // For each row and column new / old, and whether that is better or worse. Rows that the baseline
+  // does not have are left out.
+  std::string ratios(const std::vector<BenchRow>& rows) const;
+
+ private:
+  const BenchRow* row_like(const BenchRow& row) const;
+
+  std::string path_;
+  nlohmann::ordered_json context_;
+  std::vector<BenchRow> rows_;
+};
+
+}  // namespace zoetrope::cli

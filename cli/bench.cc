@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <vector>
+
+#include "base/fail.h"
+#include "base/machine.h"
+#include "cli/baseline.h"
+#include "cli/bench_rows.h"
+#include "cli/commands.h"
+#include "cli/measured_job.h"
+#include "cli/model.h"
+#include "cli/report.h"
+#include "cli/result_file.h"
+
+namespace zoetrope::cli {
+namespace {
+
+// Runs of a job, and the machine's peak before, between and after them.
+struct Measured {
+  std::vector<Run> runs;
+  std::vector<double> peak_resident;  // bytes, after each run
+  std::vector<double> peaks;          // flops per second, sorted
+
+  double peak() const { return median(peaks); }
+};
+
+void check_bits(const std::vector<Run>& runs, const std::string& name) {
+  if (runs.back().bits == runs.front().bits) return;
+  fail(ErrorCode::kInternal,
+       "{}: repetition {} gave other bits than the first, which must never be; please report it",
+       name, runs.size());
+}
+
+Measured measure(MeasuredJob& job, const MeasureOptions& options) {
+  Measured measured;
+  for (int64_t i = 0; i < options.warmup; ++i) job.run("warming up");
+  measured.peaks.push_back(job.measure_peak());
+  for (int64_t i = 0; i < options.repetitions; ++i) {
+    measured.runs.push_back(job.run(fmt::format("run {} of {}", i + 1, options.repetitions)));
+    check_bits(measured.runs, job.name());
+    measured.peak_resident.push_back(static_cast<double>(peak_resident_memory()));
+    measured.peaks.push_back(job.measure_peak());
+  }
+  std::ranges::sort(measured.peaks);
+  return measured;
+}
+
+std::vector<BenchValues> values_of(const Measured& measured, const MeasuredJob& job) {
+  std::vector<BenchValues> repetitions;
+  for (size_t i = 0; i < measured.runs.size(); ++i) {
+    const Run& run = measured.runs[i];
+    BenchValues values = {};
+    values[kTime] = run.seconds * 1e3;
+    values[kCpuTime] = run.cpu_seconds * 1e3;
+    values[kFramesPerSecond] = static_cast<double>(job.frames()) / run.seconds;
+    values[kFirstOutput] = run.first_output_seconds * 1e3;
+    values[kPeakMemory] = measured.peak_resident[i];
+    values[kLibraryMemory] = static_cast<double>(job.memory().total());
+    values[kFlops] = job.arithmetic() / run.seconds;
+    values[kShareOfPeak] = values[kFlops] / measured.peak();
+    repetitions.push_back(values);
+  }
+  return repetitions;
+}
+
+std::string peak_line(const Measured& measured, const MeasuredJob& job) {
+  return fmt::format(
+      "arithmetic {:.6g} TFLOP; peak of {} {:.4f} TFLOP/s, the median of {} ({:.4f} to {:.4f})\n\n",
+      job.arithmetic() / 1e12, name_of(job.dtype()), measured.peak() / 1e12, measured.peaks.size(),
+      measured.peaks.front() / 1e12, measured.peaks.back() / 1e12);
+}
+
+void run_repetitions(const Options& options) {
+  const MeasureOptions& asked = options.measure;
+  std::optional<Baseline> baseline;
+  if (!asked.baseline.empty()) baseline.emplace(asked.baseline);
+  ResultFile file(options);
+  Report report(options, asked.json == "-");
+  MeasuredJob job(options, report);
+  nlohmann::ordered_json context = result_context(options, job);
+  if (baseline) {
+    for (const std::string& difference : baseline->check(context)) report.note(difference);
+  }
+
+  job.verify();
+  const std::string title = job_title(job);
+  const Measured measured = measure(job, asked);
+  const std::vector<BenchRow> rows = bench_rows(values_of(measured, job));
+
+  std::string text = title + peak_line(measured, job) + bench_table(rows);
+  if (baseline) text += fmt::format("\n{}", baseline->ratios(rows));
+  if (!options.quiet) std::fputs(text.c_str(), file.table());
+  context["model_flops"] = job.arithmetic();
+  context["peak_flops_per_second"] = measured.peak();
+  file.write({{"context", context}, {"benchmarks", bench_json(rows, job.name(), job.threads())}});
+}
+
+}  // namespace
+
+int run_bench(const Options& options) {
+  check_weights(options);
+  run_interruptible([&] { run_repetitions(options); });
+  return 0;
+}
+
+}  // namespace zoetrope::cli

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/measured_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <ctime>
+
+#include "base/fail.h"
+#include "checkpoint/checkpoint.h"
+#include "cli/batch.h"
+#include "cli/interrupt.h"
+#include "cli/model.h"
+
+namespace zoetrope::cli {
+namespace {
+
+// Seconds that all threads of this process have computed.
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+// Values [begin, begin + values.size()) of a sequence, each in [-largest, largest).
+void fill(std::vector<float>& values, const char* name, int64_t begin, float largest) {
+  const RandomSequence random(name, 0);
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = largest * random.at(static_cast<uint64_t>(begin) + i);
+  }
+}
+
+// Adds outputs to the hash (FNV-1a over words) and to the count of those that are not finite.
+void examine(const std::vector<float>& outputs, Run& run) {
+  constexpr uint64_t kPrime = 0x100000001b3;
+  for (const float value : outputs) {
+    run.bits = (run.bits ^ std::bit_cast<uint32_t>(value)) * kPrime;
+    if (!std::isfinite(value)) ++run.not_finite;
+  }
+}
+
+TensorView view_of(std::vector<float>& values, const std::vector<int64_t>& shape) {
+  int64_t count = 1;
+  for (const int64_t extent : shape) count *= extent;
+  values.resize(static_cast<size_t>(count));
+  TensorView view;
+  view.data = values.data();
+  view.shape = shape;
+  return view;
+}
+
+StreamOptions stream_options(const Options& options) {
+  StreamOptions stream = options.stream;
+  stream.height = options.measure.size.height;
+  stream.width = options.measure.size.width;
+  stream.video = {Layout::kTHWC, Range::kSigned, DType::kFloat32};
+  stream.clamp = false;  // would hide an infinity
+  stream.cancelled = interrupted;
+  return stream;
+}
+
+}  // namespace
+
+void run_interruptible(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kCancelled) throw;
+    fail(ErrorCode::kCancelled, "interrupted: nothing was measured");
+  }
+}
+
+MeasuredJob::MeasuredJob(const Options& options, Report& report, const Observer& observer)
+    : options_(options),
+      measure_(options.measure),
+      report_(report),
+      model_(load_model(options, options.measure.decode ? Half::kDecoder : Half::kEncoder, report)),
+      stream_options_(stream_options(options)),
+      threads_(options.load.threads > 0 ? options.load.threads : devices().at(0).threads) {
+  check_job();
+  stream_options_.observer = observer;
+  stream_options_.progress = [this](int64_t done, int64_t total) {
+    const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0;
+    report_.progress().show(static_cast<double>(frames_done_) + share);
+  };
+  if (decode()) {
+    decoder_.emplace(model_.open_decode(stream_options_));
+  } else {
+    encoder_.emplace(model_.open_encode(stream_options_));
+  }
+}
+
+void MeasuredJob::check_job() const {
+  const int64_t space = info().spatial_stride;
+  const int64_t time = info().temporal_stride;
+  if (measure_.size.width % space != 0 || measure_.size.height % space != 0) {
+    const auto nearest = [&](int64_t extent) { return std::max(space, extent / space * space); };
+    fail(ErrorCode::kInvalidArgument,
+         "--size {}x{}: expected multiples of {}; {}x{} is the next smaller", measure_.size.width,
+         measure_.size.height, space, nearest(measure_.size.width), nearest(measure_.size.height));
+  }
+  if ((measure_.frames - 1) % time != 0) {
+    const int64_t smaller = (measure_.frames - 1) / time * time + 1;
+    fail(ErrorCode::kInvalidArgument, "--frames {}: expected {}k+1 frames, such as {} or {}",
+         measure_.frames, time, smaller, smaller + time);
+  }
+}
+
+int64_t MeasuredJob::base_dim() const {
+  return decode() ? info().decoder_base_dim : info().encoder_base_dim;
+}
+
+DType MeasuredJob::dtype() const { return decode() ? info().decode_dtype : info().encode_dtype; }
+
+std::string MeasuredJob::name() const {
+  return fmt::format("{}/{}x{}x{}/{}/base_dim:{}/threads:{}", decode() ? "decode" : "encode",
+                     frames(), measure_.size.width, measure_.size.height, name_of(dtype()),
+                     base_dim(), threads_);
+}
+
+double MeasuredJob::arithmetic() const {
+  return decode() ? model_.arithmetic_decode(stream_options_, frames())
+                  : model_.arithmetic_encode(stream_options_, frames());
+}
+
+MemoryNeeded MeasuredJob::memory() const {
+  return decode() ? model_.memory_needed_decode(stream_options_)
+                  : model_.memory_needed_encode(stream_options_);
+}
+
+double MeasuredJob::measure_peak() const {
+  check_interrupted();
+  return measure_peak_flops(options_.load, dtype());
+}
+
+double MeasuredJob::measure_copies() const {
+  check_interrupted();
+  return measure_copy_bandwidth(options_.load);
+}
+
+Run MeasuredJob::run(const std::string& what) { return run(what, frames()); }
+
+Run MeasuredJob::run(const std::string& what, int64_t frames) {
+  const int64_t stride = info().temporal_stride;
+  const int64_t latents = 1 + (frames - 1) / stride;
+  const int64_t step = std::max<int64_t>(1, stream_options_.frames_per_step);
+  report_.progress().start(what, "frames", frames);
+  reset();
+  Run run;
+  for (int64_t latent = 0; latent < latents;) {
+    check_interrupted();
+    const int64_t count = latent == 0 ? 1 : std::min(step, latents - latent);
+    push(latent, count, run);
+    latent += count;
+    frames_done_ = 1 + (latent - 1) * stride;
+    report_.progress().show(static_cast<double>(frames_done_));
+  }
+  report_.progress().clear();
+  return run;
+}
+
+void MeasuredJob::reset() {
+  frames_done_ = 0;
+  if (encoder_) encoder_->reset();
+  if (decoder_) decoder_->reset();
+}
+
+// Latent frames [first, first + count), and the frames of the video that belong to them. Inputs are
+// made and outputs examined while no clock runs.
+void MeasuredJob::push(int64_t first, int64_t count, Run& run) {
+  const ModelInfo& model = info();
+  const int64_t frames =
+      first == 0 ? 1 + (count - 1) * model.temporal_stride : count * model.temporal_stride;
+  const TensorView video =
+      view_of(video_, {frames, measure_.size.height, measure_.size.width, model.video_channels});
+  EncodeOutputs outputs;
+  outputs.latent =
+      view_of(latents_, {model.latent_channels, count, measure_.size.height / model.spatial_stride,
+                         measure_.size.width / model.spatial_stride});
+  constexpr float kLargestLatent = 1.7F;  // normalized latents have a deviation of about 1
+  if (decode()) {
+    const int64_t size = std::ssize(latents_) / count;
+    fill(latents_, "latents", first * size, kLargestLatent);
+  } else {
+    const int64_t size = std::ssize(video_) / frames;
+    fill(video_, "video", frames_done_ * size, 1);
+  }
+  const double cpu = cpu_seconds();
+  const Timer timer;
+  if (decode()) {
+    decoder_->push(outputs.latent, video);
+  } else {
+    encoder_->push(video, outputs);
+  }
+  run.seconds += timer.seconds();
+  run.cpu_seconds += cpu_seconds() - cpu;
+  if (first == 0) run.first_output_seconds = run.seconds;
+  examine(decode() ? video_ : latents_, run);
+}
+
+void MeasuredJob::verify() {
+  const int64_t step = std::max<int64_t>(1, stream_options_.frames_per_step);
+  const int64_t some = std::min(frames(), 1 + step * info().temporal_stride);
+  const Run once = run("checking", some);
+  const Run again = run("checking", some);
+  if (once.not_finite > 0) {
+    fail(ErrorCode::kCheckpoint,
+         "{}: {} of the outputs are not finite; the weights are damaged, or --dtype {} is too "
+         "narrow for them",
+         options_.weights, once.not_finite, name_of(dtype()));
+  }
+  if (once.bits != again.bits) {
+    fail(ErrorCode::kInternal,
+         "{}: two runs gave different bits, which must never be; please report it with what "
+         "`zoetrope devices` prints",
+         name());
+  }
+}
+
+}  // namespace zoetrope::cli
