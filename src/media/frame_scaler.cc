@@ -124,7 +124,7 @@ void FrameScaler::write_row(std::byte* to) {
       }
       value = clamped(value);
       if (format_.dtype == DType::kUInt8) {
-        to[at] = static_cast<std::byte>(static_cast<int>(value + 0.5F));
+        to[at] = static_cast<std::byte>(static_cast<int>(2 * value + 1) / 2);  // to nearest
       } else {
         store_from_float(to, DType::kFloat32, at, value);
       }

@@ -2,6 +2,7 @@
 #include "runtime/program.h"
 
 #include "base/fail.h"
+#include "base/finite.h"
 #include "compiler/lower.h"
 #include "compiler/pipeline.h"
 
@@ -22,13 +23,29 @@ const graph::Constant& constant_named(const graph::Graph& graph, const std::stri
   fail(ErrorCode::kInternal, "plan {}: no constant is named {}", graph.name, name);
 }
 
+// One such value makes every picture black or gray, without a word.
+void check_finite(const graph::Constant& constant, const std::vector<float>& values) {
+  const int64_t bad = find_not_finite(values.data(), static_cast<int64_t>(values.size()));
+  if (bad < 0) return;
+  fail(ErrorCode::kCheckpoint,
+       "weights: tensor {}: expected finite values, found {} at index {} of {}: the checkpoint is "
+       "damaged, get it again",
+       constant.name, values[static_cast<size_t>(bad)], bad, values.size());
+}
+
+std::vector<std::byte> pack(const graph::Constant& constant, const std::string& layout,
+                            const Target& target) {
+  const std::vector<float> values = constant.read();
+  check_finite(constant, values);
+  return target.pack(layout, constant.shape, values);
+}
+
 }  // namespace
 
 const Memory& ConstantStore::get(const graph::Constant& constant, const std::string& layout) {
   std::unique_ptr<Memory>& memory = constants_[{constant.name, layout}];
   if (memory == nullptr) {
-    const std::vector<std::byte> packed =
-        backend_.target().pack(layout, constant.shape, constant.read());
+    const std::vector<std::byte> packed = pack(constant, layout, backend_.target());
     const auto size = static_cast<int64_t>(packed.size());
     memory = backend_.allocate(size);
     backend_.copy_from_host(memory->data(), packed.data(), size);

@@ -156,7 +156,7 @@ int64_t PacketInput::frames_in_duration() const {
   const int64_t duration = promised_duration(*format_, *stream_);
   const AVRational rate = stream_->avg_frame_rate;
   if (duration <= 0 || rate.num <= 0 || rate.den <= 0) return 0;
-  return av_rescale_q(duration, AV_TIME_BASE_Q, av_inv_q(rate));
+  return av_rescale_q(duration, {1, AV_TIME_BASE}, av_inv_q(rate));
 }
 
 bool PacketInput::is_y4m() const {
