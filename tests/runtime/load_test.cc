@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "base/dtype.h"
 #include "checkpoint/checkpoint.h"
@@ -80,6 +82,24 @@ std::string load_error(const std::vector<NamedTensor>& tensors, const LoadOption
     return error.what();
   }
   return "no error";
+}
+
+// Folded or not, in every part.
+TEST(FromTensors, RefusesValuesThatAreNotFinite) {
+  for (const char* name : {"encoder.conv1.weight", "encoder.conv1.bias", "conv1.weight",
+                           "decoder.head.2.weight", "decoder.middle.1.norm.gamma"}) {
+    for (const float bad : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
+      Tensors damaged;
+      damaged.find(name);
+      (*std::static_pointer_cast<std::vector<float>>(damaged.find(name).storage))[3] = bad;
+      EXPECT_THAT(load_error(damaged.tensors), HasSubstr("expected finite values")) << name;
+    }
+  }
+  Tensors damaged;
+  const auto values = std::static_pointer_cast<std::vector<float>>(
+      damaged.find("decoder.conv1.weight").storage);
+  values->back() = std::nanf("");
+  EXPECT_THAT(load_error(damaged.tensors), HasSubstr("tensor decoder.conv1.weight"));
 }
 
 TEST(FromTensors, TakesNamesWithAnyPrefix) {
