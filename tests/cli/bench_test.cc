@@ -201,6 +201,11 @@ TEST_F(BenchBaseline, RefusesWhatIsNoResult) {
   expect_refused(3, "cpu_time", against(textual.dump()));
   expect_refused(3, "no object", against(flat.dump()));
   expect_refused(3, "found no JSON", against(std::string(1'000'000, '[')));
+  json deep = results_;
+  deep["context"]["frames"] = "DEEP";
+  std::string text = deep.dump();
+  text.replace(text.find("\"DEEP\""), 6, std::string(100'000, '[') + std::string(100'000, ']'));
+  expect_refused(2, "its frames is", against(text));
   expect_refused(3, "nowhere.json",
                  job("bench", "encode", {"--baseline", folder_.path("nowhere.json")}));
 }
