@@ -18,7 +18,7 @@ PyPI's torch for x86-64 Linux has CUDA in it and runs on CPUs just as well.
 
 PyTorch runs the model as published: chunks of 1, 4, 4, ... frames and a cache in front of each
 causal conv, channels first, eager. --whole, --channels-last and --compile change one of these each.
-Its peak memory is what the runs needed: resident memory on a CPU, allocated memory on a GPU.
+Peak memory is what the runs needed: resident memory on a CPU, allocated memory on a GPU.
 """
 
 from __future__ import annotations
@@ -151,9 +151,8 @@ def compare(job: dict[str, Any], binary: str, repetitions: int) -> dict[str, Any
         turns = [(torch.run(), zoetrope.run()) for _ in range(repetitions)]
     theirs, ours = zip(*turns, strict=True)
     their_side = side([run["seconds"] for run in theirs], [run["peak_memory"] for run in theirs])
-    our_side = side(
-        [run["real_time"] / 1e3 for run in ours], [run["peak_resident_bytes"] for run in ours]
-    )
+    memory = "peak_resident_bytes" if job["device"] == "cpu" else "library_bytes"
+    our_side = side([run["real_time"] / 1e3 for run in ours], [run[memory] for run in ours])
     our_side["share_of_peak"] = statistics.median(run["share_of_peak"] for run in ours)
     ratios = [run["seconds"] / (mine["real_time"] / 1e3) for run, mine in turns]
     return {
