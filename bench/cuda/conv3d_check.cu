@@ -92,7 +92,8 @@ __host__ __device__ double plain_value(const PlainConv& conv, int64_t t, int64_t
         const int64_t xi = from_x * a.stride_space + kx - a.pad_before + shift_x;
         if (xi < 0 || xi >= a.width) continue;
         for (int64_t c = 0; c < a.c_in; ++c) {
-          const int64_t at = ((frame * a.height + yi) * a.width + xi) * a.c_in + c;
+          const int64_t pixel = a.pixel_stride == 0 ? a.c_in : a.pixel_stride;
+          const int64_t at = ((frame * a.height + yi) * a.width + xi) * pixel + c;
           const int64_t tap = (kt * a.kernel_height + ky) * a.kernel_width + kx;
           const int64_t taps = a.kernel_time * a.kernel_height * a.kernel_width;
           const float weight = conv.weight[(row * a.c_in + c) * taps + tap];

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/kernels/conv3d_tile.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace zoetrope::cuda {
+namespace {
+
+constexpr int64_t kSide = 8;
+constexpr int64_t kOperandBytes = 2;
+constexpr int64_t kAlignment = 1024;  // that swizzled boxes need
+constexpr int32_t kMostStagesB = 16;
+
+int64_t tiles(int64_t size, int64_t tile) { return (size + tile - 1) / tile; }
+
+}  // namespace
+
+Conv3dCut conv3d_cut(int64_t filters) {
+  if (filters == 96) return {.filters = 96, .cluster = 1, .chunk = 32};
+  if (filters == 192) return {.filters = 192, .cluster = 1, .chunk = 64};
+  if (filters == 384) return {.filters = 192, .cluster = 2, .chunk = 64};
+  return {};
+}
+
+int64_t conv3d_stage_a_bytes(const Conv3dCut& cut, const Conv3dTile& tile,
+                             const Conv3dWindow& window) {
+  const int64_t pixels = (tile.blocks_x * kSide + window.kernel_width - 1) *
+                         (tile.blocks_y * kSide + window.kernel_height - 1);
+  return tiles(pixels * cut.chunk * kOperandBytes, kAlignment) * kAlignment;
+}
+
+int64_t conv3d_stage_b_bytes(const Conv3dCut& cut, const Conv3dTile& tile) {
+  return int64_t{tile.taps_per_stage} * cut.filters * cut.chunk * kOperandBytes;
+}
+
+// As many as fit; three boxes where four stages of weights fit beside them.
+static void choose_stages(const Conv3dCut& cut, const Conv3dWindow& window, Conv3dTile& tile) {
+  const int64_t bytes_a = conv3d_stage_a_bytes(cut, tile, window);
+  const int64_t bytes_b = conv3d_stage_b_bytes(cut, tile);
+  tile.stages_a = 3 * bytes_a + 4 * bytes_b <= kConv3dStageBytes ? 3 : 2;
+  tile.stages_b = static_cast<int32_t>(
+      std::min<int64_t>((kConv3dStageBytes - tile.stages_a * bytes_a) / bytes_b, kMostStagesB));
+}
+
+// The fewest tiles, then the smallest halo.
+Conv3dTile conv3d_tile(const Conv3dCut& cut, int64_t height, int64_t width,
+                       const Conv3dWindow& window) {
+  Conv3dTile best;
+  std::tuple<int64_t, int64_t> best_cost;
+  for (int32_t x = 1; x <= cut.blocks(); x *= 2) {
+    Conv3dTile tile = {
+        .blocks_x = x, .blocks_y = cut.blocks() / x, .taps_per_stage = cut.filters == 96 ? 3 : 1};
+    choose_stages(cut, window, tile);
+    const std::tuple cost(tiles(height, tile.blocks_y * kSide) * tiles(width, x * kSide),
+                          conv3d_stage_a_bytes(cut, tile, window));
+    if (best.blocks_x != 0 && best_cost <= cost) continue;
+    best_cost = cost;
+    best = tile;
+  }
+  return best;
+}
+
+}  // namespace zoetrope::cuda

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a Hopper conv divides its outputs among blocks, and its shared memory among stages: pure
+// functions of the shape, which change no result.
+#pragma once
+
+#include <cstdint>
+
+namespace zoetrope::cuda {
+
+// What filters and input channels of one part are cut into.
+struct Conv3dCut {
+  int32_t filters = 0;  // of one block: 96 or 192
+  int32_t cluster = 1;  // blocks that share a tile, each with its own filters
+  int32_t chunk = 0;    // input channels in a row of shared memory
+  int32_t blocks() const { return 2 * 384 / filters; }  // 8x8-pixel blocks in a tile
+};
+
+// Filters of one part; `filters` of the result is 0 if there is none.
+Conv3dCut conv3d_cut(int64_t filters);
+
+struct Conv3dTile {
+  int32_t blocks_x = 0;
+  int32_t blocks_y = 0;
+  int32_t stages_a = 0;
+  int32_t stages_b = 0;
+  int32_t taps_per_stage = 0;
+
+  bool operator==(const Conv3dTile&) const = default;
+};
+
+// Operands of a plane, in pixels: what windows of kernel_height x kernel_width touch from a tile.
+struct Conv3dWindow {
+  int64_t kernel_height = 1;
+  int64_t kernel_width = 1;
+};
+
+// Shared memory for the stages.
+int64_t conv3d_stage_a_bytes(const Conv3dCut& cut, const Conv3dTile& tile,
+                             const Conv3dWindow& window);
+int64_t conv3d_stage_b_bytes(const Conv3dCut& cut, const Conv3dTile& tile);
+
+inline constexpr int64_t kConv3dStageBytes = 223 << 10;  // of the 227 KiB that a block can have
+
+// Of height x width outputs.
+Conv3dTile conv3d_tile(const Conv3dCut& cut, int64_t height, int64_t width,
+                       const Conv3dWindow& window);
+
+}  // namespace zoetrope::cuda
