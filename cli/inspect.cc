@@ -212,7 +212,7 @@ void print_latents(const std::string& file, const Options& options) {
 
 void print_video(const std::string& file, const Options& options) {
   media::ReadOptions reading;
-  reading.array_range = options.reading.array_range;
+  reading.array_any_value = true;
   reading.alpha = media::AlphaPolicy::kDrop;
   const auto reader = media::open_video_reader(file, reading);
   const media::VideoInfo& info = reader->info();

@@ -56,10 +56,11 @@ void check_finite(const TensorSource& source, const ValueScan& scan) {
     index[axis] = rest % source.shape[axis];
     rest /= source.shape[axis];
   }
-  fail(ErrorCode::kIo,
-       "{}: expected finite values, found {} at {} and {} such values in all: make it again, or "
-       "replace them (numpy.nan_to_num)",
-       source.name, scan.first_value, zoetrope::to_string(index), scan.not_finite);
+  fail(
+      ErrorCode::kIo,
+      "{}: expected finite values, found {} at {}, the first of {}: make it again, or replace them "
+      "(numpy.nan_to_num)",
+      source.name, scan.first_value, zoetrope::to_string(index), scan.not_finite);
 }
 
 std::shared_ptr<const SafetensorsFile> open_safetensors(const std::string& path) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "tests/base/scratch_folder.h"
@@ -85,6 +86,34 @@ TEST_F(Failure, ATruncatedVideoLeavesNothing) {
   const std::string whole = read_file(clip_);
   const std::string cut = folder_.write("cut.mkv", whole.substr(0, 300));
   expect(3, "cut.mkv", encode(cut));
+}
+
+TEST_F(Failure, AVideoThatIsCutOffLeavesNothing) {
+  for (const char* name : {"whole.webm", "whole.gif", "whole.ts"}) {
+    make_clip(folder_.path(name), "32x32", 16);
+    const std::string bytes = read_file(folder_.path(name));
+    const std::string cut =
+        folder_.write(std::string("cut-") + name, bytes.substr(0, bytes.size() * 2 / 3 + 1));
+    expect(3, "cut off after", encode(cut));
+  }
+}
+
+TEST_F(Failure, ValuesThatAreNotFiniteAreNamed) {
+  Array array = Array::zeros({16, 2, 4, 4});
+  array.values[17] = std::nanf("");
+  write_npy(folder_.path("latents.npy"), array);
+  const std::string path = folder_.path("latents.npy");
+  expect(3, "found nan at [0,1,0,1]",
+         {"decode", path, "-o", folder_.path("out.npy"), "--weights", "random:8", "--latent-scale",
+          "normalized"});
+  const Finished inspected = zoetrope({"inspect", path});
+  EXPECT_EQ(inspected.status, 0) << inspected.err;
+  EXPECT_THAT(inspected.out, HasSubstr("1 not finite"));
+  Array video = Array::zeros({3, 5, 16, 16});
+  video.values[0] = -INFINITY;
+  write_npy(folder_.path("video.npy"), video);
+  expect(3, "found -inf at [0,0,0,0]", encode(folder_.path("video.npy")));
+  EXPECT_EQ(zoetrope({"inspect", folder_.path("video.npy")}).status, 0);
 }
 
 TEST_F(Failure, AFolderOfOtherThingsIsNotReplaced) {

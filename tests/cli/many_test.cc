@@ -212,10 +212,10 @@ TEST(Interrupt, KeepsDecodedFramesIfAsked) {
   const std::string frames = folder.path("frames");
   Program program({"decode", folder.path("z.npy"), "-o", frames + "/", "--keep-partial",
                    "--weights", "random:16", "--progress", "none"});
-  ASSERT_TRUE(wait_for_file(folder.path(), ".partial"));
+  ASSERT_TRUE(wait_for_file(folder.path(), "-1.partial"));
   const std::string writing = [&] {
     for (const std::string& name : names_in(folder.path())) {
-      if (name.find(".partial") != std::string::npos) return folder.path(name);
+      if (name.find("-1.partial") != std::string::npos) return folder.path(name);
     }
     return std::string();
   }();

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -158,6 +159,45 @@ TEST_F(ArrayVideoTest, RefusesFloatsThatMayBeZeroToOne) {
   EXPECT_NE(std::string(error.what()).find("--range unit"), std::string::npos);
   EXPECT_EQ(read_clip(path, {.array_range = Range::kUnit}).info.format.range, Range::kUnit);
   EXPECT_EQ(read_clip(path, {.array_range = Range::kSigned}).info.format.range, Range::kSigned);
+}
+
+// In the frames that are read: they may be the good part of an array.
+TEST_F(ArrayVideoTest, RefusesValuesThatAreNotFinite) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kFloat64}) {
+    for (const Layout layout : {Layout::kCTHW, Layout::kTCHW, Layout::kTHWC}) {
+      std::string data = data_in(layout, dtype);
+      const int64_t bad = index_in(layout, 3, 1, 7);
+      if (dtype == DType::kFloat64) {
+        const double nan = std::nan("");
+        std::memcpy(data.data() + bad * 8, &nan, 8);
+      } else {
+        store_from_float(data.data(), dtype, bad, std::nanf(""));
+      }
+      const std::string path = folder_.file("a.npy");
+      write_bytes(path, npy_header(dtype, shape_in(layout)) + data);
+      ReadOptions options = {.array_layout = layout};
+      const Error error = error_of([&] { open_video_reader(path, options); });
+      EXPECT_EQ(error.code(), ErrorCode::kIo);
+      EXPECT_NE(std::string(error.what()).find("found nan at ["), std::string::npos)
+          << error.what();
+      options.array_range = Range::kSigned;
+      EXPECT_EQ(error_of([&] { open_video_reader(path, options); }).code(), ErrorCode::kIo);
+      options.range = {0, 3};
+      EXPECT_EQ(open_video_reader(path, options)->info().frames, 3);
+      options.range = {};
+      options.array_any_value = true;
+      EXPECT_EQ(open_video_reader(path, options)->info().frames, kFrames);
+    }
+  }
+}
+
+TEST_F(ArrayVideoTest, TakesAnyValueIfAsked) {
+  write_bytes(folder_.file("a.npy"), npy_header(DType::kFloat32, shape_in(Layout::kCTHW)) +
+                                         data_in(Layout::kCTHW, DType::kFloat32, 1));
+  EXPECT_EQ(error_of([&] { open_video_reader(folder_.file("a.npy"), {}); }).code(),
+            ErrorCode::kInvalidArgument);
+  const auto reader = open_video_reader(folder_.file("a.npy"), {.array_any_value = true});
+  EXPECT_EQ(reader->info().format.range, Range::kSigned);
 }
 
 TEST_F(ArrayVideoTest, RefusesRangesThatDoNotFitTheType) {

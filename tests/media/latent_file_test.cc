@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/dtype.h"
 #include "checkpoint/safetensors.h"
@@ -242,6 +244,43 @@ TEST_F(LatentFileTest, AcceptsForeignFilesAndSaysWhatItAssumes) {
   const Latents image = read_latents(foreign("a.safetensors", "samples", {1, 16, 5, 6}));
   EXPECT_EQ(image.info.channels, 16);
   EXPECT_EQ(image.info.frames, 1);
+}
+
+TEST_F(LatentFileTest, ComfyUiFilesAreNotTakenForNormalized) {
+  const std::string path = folder_.file("a.latent");
+  write_latents(path, options_of_ramp(), {});
+  EXPECT_EQ(error_of([&] { read_latents(path, LatentScale::kNormalized); }).code(),
+            ErrorCode::kInvalidArgument);
+  const std::string comfy =
+      foreign("b.latent", "latent_tensor", {1, kChannels, kFrames, kHeight, kWidth},
+              "latent_format_version_0");
+  const Error error = error_of([&] { read_latents(comfy, LatentScale::kNormalized); });
+  EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+  EXPECT_NE(std::string(error.what()).find("--latent-scale raw"), std::string::npos);
+}
+
+// The first value that is not finite, by its place in the tensor, and how many there are.
+TEST_F(LatentFileTest, RefusesValuesThatAreNotFinite) {
+  for (const char* name : {"a.safetensors", "a.npy", "a.latent"}) {
+    const std::string path = folder_.file(name);
+    write_latents(path, options_of_ramp(), {});
+    std::string bytes = read_bytes(path);
+    // [3, 2, 1, 0] and the last one.
+    const size_t first = ((3 * kFrames + 2) * kHeight + 1) * kWidth;
+    const size_t data = bytes.size() - 4 * ramp(0).size();
+    const float bad[] = {-std::numeric_limits<float>::infinity(), std::nanf("")};
+    std::memcpy(bytes.data() + data + 4 * first, &bad[0], 4);
+    std::memcpy(bytes.data() + bytes.size() - 4, &bad[1], 4);
+    write_bytes(path, bytes);
+    const Error error = error_of([&] { open_latent_reader(path, {}); });
+    const std::string what = error.what();
+    EXPECT_EQ(error.code(), ErrorCode::kIo);
+    EXPECT_NE(what.find(path), std::string::npos) << what;
+    EXPECT_NE(what.find("found -inf at ["), std::string::npos) << what;
+    EXPECT_NE(what.find("3,2,1,0]"), std::string::npos) << what;
+    EXPECT_NE(what.find("the first of 2"), std::string::npos) << what;
+    EXPECT_EQ(open_latent_reader(path, {.any_value = true})->info().frames, kFrames);
+  }
 }
 
 TEST_F(LatentFileTest, RefusesOtherTensors) {
