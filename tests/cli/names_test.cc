@@ -13,7 +13,6 @@
 namespace zoetrope::testing {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class Names : public ::testing::Test {
