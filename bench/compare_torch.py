@@ -213,6 +213,7 @@ def main() -> None:
     names = ("coding", "frames", "dtype", "device", "threads", "base_dim", "seed")
     job = {name: getattr(options, name) for name in (*names, "whole", "channels_last", "compile")}
     job["width"], job["height"] = options.size
+    load = os.getloadavg()
     with tempfile.TemporaryDirectory() as folder:
         result = compare({**job, "folder": folder}, options.zoetrope, options.repetitions)
     print_table(job, result)
@@ -223,6 +224,7 @@ def main() -> None:
         "command": measurement.command_line(sys.argv),
         "commit": measurement.commit(),
         "machine": measurement.machine(),
+        "context": {"load_avg": load},
     }
     measurement.append(options.output, {**heading, "job": job, **result})
 

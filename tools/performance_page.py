@@ -28,7 +28,8 @@ INTRODUCTION = """\
 
 Written by `tools/performance_page.py` from the JSON lines in `docs/performance/`: change those.
 Each figure was printed by the command beside it, on the machine and the commit named there.
-`-dirty`: with changes that were not yet committed. Weights are made up (`random`).
+`-dirty`: with changes that were not yet committed. "Load" is the load average before the run; on a
+loaded machine only ratios mean something. Weights are made up (`random`).
 """
 
 MODEL = """
@@ -117,29 +118,43 @@ def commit_of(record: Record) -> str:
     return record["commit"]
 
 
+def load_of(record: Record) -> str:
+    load = record.get("context", {}).get("load_avg")
+    return f"{load[0]:.1f}" if load else ""
+
+
+def job_of(record: Record) -> str:
+    """Without the statistic."""
+    return record["row"]["name"].removesuffix("_median").removesuffix("_cv")
+
+
+def run_of(record: Record) -> str:
+    return record["command"] + record["commit"]
+
+
 def model_columns(variations: dict[str, float]) -> list[Column]:
     def seconds(record: Record) -> str:
-        name = record["row"]["name"]
-        variation = variations.get(name.removesuffix("_median"))
+        variation = variations.get(run_of(record))
         text = number(record["row"]["real_time"], 1e-3)
         return text if variation is None else f"{text} ({percent(variation)})"
 
     return [
-        ("job", lambda record: record["row"]["name"].removesuffix("_median")),
+        ("job", job_of),
         ("seconds", seconds),
         ("frames/s", row_value("frames_per_second")),
         ("first output, ms", row_value("first_output_ms")),
         ("peak memory, MiB", row_value("peak_resident_bytes", 2**-20)),
         ("TFLOP/s", row_value("flops_per_second", 1e-12)),
         ("of peak", lambda record: percent(record["row"].get("share_of_peak"))),
+        ("load", load_of),
         ("commit", commit_of),
     ]
 
 
 def model_table(records: list[Record]) -> str:
-    spreads = [record["row"] for record in records if record["row"]["name"].endswith("_cv")]
-    variations = {row["name"].removesuffix("_cv"): row["real_time"] for row in spreads}
-    rows = [record for record in records if record["row"] not in spreads]
+    spreads = [record for record in records if record["row"]["name"].endswith("_cv")]
+    variations = {run_of(record): record["row"]["real_time"] for record in spreads}
+    rows = [record for record in records if record not in spreads]
     return table(rows, model_columns(variations))
 
 
@@ -170,6 +185,7 @@ TORCH_COLUMNS: list[Column] = [
     ("times as fast", lambda record: number(record["times_as_fast"])),
     ("peak memory, MiB", memory_pair),
     ("differ", lambda record: f"{record['difference']['rms']:.1e}"),
+    ("load", load_of),
     ("commit", commit_of),
 ]
 
@@ -190,6 +206,8 @@ def kernel_run(records: list[Record]) -> str:
     said = [f"Commit {first['commit']}, threads: {context.get('threads', '?')}"]
     if context.get("onednn", "absent") != "absent":
         said.append(f"oneDNN {context['onednn']}")
+    if load_of(first):
+        said.append(f"load {load_of(first)}")
     rows = table(records, KERNEL_COLUMNS)
     return f"{', '.join(said)}:\n\n{commands(records)}\n{rows}"
 
@@ -212,8 +230,7 @@ def torch_body(records: list[Record]) -> str:
 
 
 def kernel_body(records: list[Record]) -> str:
-    runs = grouped(records, lambda record: record["command"] + record["commit"])
-    return "\n".join(kernel_run(rows) for rows in runs.values())
+    return "\n".join(kernel_run(rows) for rows in grouped(records, run_of).values())
 
 
 def page(records: list[Record]) -> str:
