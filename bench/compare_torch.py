@@ -8,7 +8,7 @@ medians and their ratio are printed.
 examples:
   bench/compare_torch.py encode --frames 17 --size 256x256 --dtype bfloat16 --repetitions 3
   bench/compare_torch.py decode --dtype float32 --whole --channels-last
-  bench/compare_torch.py decode --device cuda --frames 81 --size 512x512 --compile
+  bench/compare_torch.py decode --device cuda --size 512x512 --whole --channels-last --compile
   bench/compare_torch.py encode --output docs/performance/torch.jsonl     (appends a JSON line)
 
 needs: numpy and torch, best in a virtual environment, and the tool (make build):
