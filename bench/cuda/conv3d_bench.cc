@@ -287,6 +287,22 @@ const Case kChecks[] = {
      .c_in = 3,
      .c_out = 96,
      .pixel_stride = 8},
+    {.name = "3 to 96 odd",
+     .frames = 5,
+     .height = 45,
+     .width = 37,
+     .c_in = 3,
+     .c_out = 96,
+     .operands = DType::kBFloat16,
+     .pixel_stride = 8},
+    {.name = "3 to 96 flat, first",
+     .frames = 1,
+     .height = 64,
+     .width = 64,
+     .c_in = 3,
+     .c_out = 96,
+     .window = {1, 3, 3, 0, 1, 1, 1},
+     .pixel_stride = 16},
     {"384 with shortcut 192",
      2,
      40,
@@ -430,10 +446,14 @@ bool check_case(const Case& c, uint64_t seed) {
   return ok;
 }
 
-bool check_all() {
+bool check_all(std::string_view match) {
   bool ok = true;
   uint64_t seed = 1;
-  for (const Case& c : kChecks) ok &= check_case(c, seed += 100);
+  for (const Case& c : kChecks) {
+    if (std::string_view(c.name).find(match) != std::string_view::npos) {
+      ok &= check_case(c, seed += 100);
+    }
+  }
   return ok;
 }
 
@@ -517,6 +537,13 @@ const Case kTimes[] = {
     {"96 512x512 bfloat16 raw", 8, 512, 512, 96, 96, kCube, kB16, kB16, false, true, false},
     {"192 256x256 bfloat16 raw", 8, 256, 256, 192, 192, kCube, kB16, kB16, false, true, false},
     {"384 128x128 bfloat16 raw", 16, 128, 128, 384, 384, kCube, kB16, kB16, false, true, false},
+    {.name = "3 to 96 512x512 raw,norm",
+     .frames = 8,
+     .height = 512,
+     .width = 512,
+     .c_in = 3,
+     .c_out = 96,
+     .pixel_stride = 8},
     {"384 64x64 residual,raw,norm", 21, 64, 64, 384, 384, kCube, kF16, kB16, true, true, true},
     {"96 480x832 residual,raw,norm", 8, 480, 832, 96, 96, kCube, kF16, kB16, true, true, true},
     {"192 240x416 residual,raw,norm", 8, 240, 416, 192, 192, kCube, kF16, kB16, true, true, true},
@@ -536,7 +563,7 @@ void time_all(std::string_view match) {
 // What conv3d_tile.cc was chosen from; the first is its choice.
 std::vector<Conv3dTile> variants(const Job& job) {
   const Conv3dTile chosen = cuda::conv3d_sm90_tile(job.args);
-  const cuda::Conv3dCut cut = cuda::conv3d_cut(job.c.c_out);
+  const cuda::Conv3dCut cut = cuda::conv3d_cut({.filters = job.c.c_out, .c_in = job.c.c_in});
   std::vector<Conv3dTile> tiles = {chosen};
   tiles.push_back(chosen);
   tiles.back().stages_a = chosen.stages_a == 3 ? 2 : 3;
@@ -585,7 +612,7 @@ int main(int argc, char** argv) {
     if (word == "time") zoetrope::bench::time_all(match);
     if (word == "tune") zoetrope::bench::tune(match);
     if (word == "once") zoetrope::bench::once(match);
-    if (word == "check") ok &= zoetrope::bench::check_all();
+    if (word == "check") ok &= zoetrope::bench::check_all(match);
   }
   std::puts(ok ? "all right" : "WRONG RESULTS");
   return ok ? 0 : 1;

@@ -78,6 +78,27 @@ TEST(Conv3dSm90Pack, FillsChannelsUpToAChunkWithZero) {
   EXPECT_EQ(sum, 192 * 16);
 }
 
+TEST(Conv3dSm90Pack, FoldsNeighbouringTapsOfPicturesIntoARow) {
+  const std::vector<float> values = numbered(96 * 3 * 27);
+  const std::vector<std::byte> bytes = packed({.values = values.data(),
+                                               .filters = 96,
+                                               .c_in = 3,
+                                               .kernel_time = 3,
+                                               .kernel_height = 3,
+                                               .kernel_width = 3});
+  ASSERT_EQ(bytes.size(), 96U * 9 * 32 * 2);
+  for (const int64_t x : {0, 1, 2, 3}) {
+    for (const int64_t channel : {0, 2, 3}) {
+      const std::byte* at =
+          bytes.data() + 5 * 96 * 64 + operand_at(column_of(9), x * 8 + channel, 64);
+      const float expected = x < 3 && channel < 3
+                                 ? values[static_cast<size_t>((9 * 3 + channel) * 27 + 5 * 3 + x)]
+                                 : 0.0f;
+      EXPECT_EQ(load_as_float(at, DType::kFloat16, 0), expected) << x << " " << channel;
+    }
+  }
+}
+
 TEST(Conv3dSm90Pack, HoldsPartsAndSharesOfFiltersOneAfterAnother) {
   const std::vector<float> values = numbered(2 * 384 * 64);
   const std::vector<std::byte> bytes =
@@ -106,16 +127,16 @@ TEST(Conv3dPlanes, HoldEachTapOnce) {
 }
 
 TEST(Conv3dTile, CoversWithTheFewestTiles) {
-  const Conv3dTile square = conv3d_tile(conv3d_cut(192), 256, 256, {3, 3});
+  const Conv3dTile square = conv3d_tile(conv3d_cut({.filters = 192, .c_in = 96}), 256, 256, {3, 3});
   EXPECT_EQ(square.blocks_x * square.blocks_y, 4);
   EXPECT_EQ(square.blocks_x, 2);  // of equals, the smallest halo
-  const Conv3dTile narrow = conv3d_tile(conv3d_cut(384), 60, 104, {3, 3});
+  const Conv3dTile narrow = conv3d_tile(conv3d_cut({.filters = 384, .c_in = 96}), 60, 104, {3, 3});
   EXPECT_EQ(narrow.blocks_x, 1);  // 13 columns of 8
 }
 
 TEST(Conv3dTile, FitsInSharedMemory) {
   for (const int64_t filters : {96, 192, 384}) {
-    const Conv3dCut cut = conv3d_cut(filters);
+    const Conv3dCut cut = conv3d_cut({.filters = filters, .c_in = 96});
     for (int64_t width = 1; width <= 900; width += 13) {
       for (const int64_t taps : {1, 2, 3}) {
         const Conv3dTile tile = conv3d_tile(cut, 480, width, {taps, taps});

@@ -52,6 +52,11 @@ PFN_cuTensorMapEncodeTiled_v12000 encoder() {
   return function;
 }
 
+CUtensorMapSwizzle swizzle_of(int64_t row_bytes) {
+  if (row_bytes == 128) return CU_TENSOR_MAP_SWIZZLE_128B;
+  return row_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_NONE;
+}
+
 cudaError_t encode(CUtensorMap& map, const Frames& f, const Box& box, DType type) {
   if (f.data == nullptr) return cudaSuccess;
   if (encoder() == nullptr) return cudaErrorNotSupported;
@@ -68,14 +73,27 @@ cudaError_t encode(CUtensorMap& map, const Frames& f, const Box& box, DType type
                                 static_cast<cuuint32_t>(box.width), 1,
                                 static_cast<cuuint32_t>(box.height), 1};
   const cuuint32_t steps[5] = {1, 1, 1, 1, 1};
-  const CUtensorMapSwizzle swizzle =
-      box.channels * kBytes == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B;
   const CUresult result = encoder()(
       &map,
       type == DType::kFloat16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
       5, const_cast<void*>(f.data), sizes, strides, extent, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-      swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+      swizzle_of(box.channels * kBytes), CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+Conv3dCut cut_of(const Conv3dArgs& args) {
+  return conv3d_cut({.filters = args.c_out,
+                     .c_in = args.c_in,
+                     .kernel_width = args.kernel_width,
+                     .stride_space = args.stride_space});
+}
+
+// Pixels that a tile's taps touch in a plane.
+Conv3dWindow window_of(const Conv3dArgs& args) {
+  const int64_t fold = cut_of(args).fold;
+  return {.kernel_height = (args.kernel_height - 1) / args.stride_space + 1,
+          .kernel_width = fold > 1 ? fold : (args.kernel_width - 1) / args.stride_space + 1};
 }
 
 struct Problem {
@@ -89,22 +107,22 @@ struct Problem {
 };
 
 Problem problem_of(const Conv3dArgs& args, const Conv3dTile& tile) {
+  const Conv3dCut cut = cut_of(args);
   return {.args = args,
           .tile = tile,
-          .cut = conv3d_cut(args.c_out),
+          .cut = cut,
           .frames = args.frames / args.stride_time,
           .height = args.height / args.stride_space,
           .width = args.width / args.stride_space,
-          .planes = planes_of(args.kernel_height, args.kernel_width, args.stride_space)};
+          .planes = planes_of(args.kernel_height, cut.fold > 1 ? 1 : args.kernel_width,
+                              args.stride_space)};
 }
 
-// Taps of a plane reach this far beyond a pixel.
-int64_t reach(const Conv3dArgs& args, int64_t kernel) { return (kernel - 1) / args.stride_space; }
-
 Box box_of(const Problem& p) {
+  const Conv3dWindow window = window_of(p.args);
   return {.channels = p.cut.chunk,
-          .width = p.tile.blocks_x * kSide + reach(p.args, p.args.kernel_width),
-          .height = p.tile.blocks_y * kSide + reach(p.args, p.args.kernel_height)};
+          .width = p.tile.blocks_x * kSide + window.kernel_width - 1,
+          .height = p.tile.blocks_y * kSide + window.kernel_height - 1};
 }
 
 int64_t pixel_of(const Conv3dArgs& args) {
@@ -154,7 +172,7 @@ void set_sum(Conv3dSm90Params& out, const Problem& p) {
       out.tap_offset[tap++] = static_cast<int32_t>(pixels * p.cut.chunk * kBytes / 16);
     }
   }
-  const int64_t tap_bytes = int64_t{p.cut.filters} * p.cut.chunk * kBytes;
+  const int64_t tap_bytes = int64_t{p.cut.filters} * p.cut.depth() * kBytes;
   out.slice_weight_bytes = a.kernel_time * out.chunks * tap * tap_bytes;
   out.slice_shortcut_bytes = out.shortcut_chunks * tap_bytes;
   out.weight = static_cast<const std::byte*>(a.weight) + a.first_tap * out.chunks * tap * tap_bytes;
@@ -199,6 +217,7 @@ void set_result(Conv3dSm90Params& out, const Problem& p) {
 }
 
 Conv3dSm90Variant variant_of(const Conv3dCut& cut) {
+  if (cut.fold > 1) return Conv3dSm90Variant::k96OfPictures;
   if (cut.filters == 96) return Conv3dSm90Variant::k96;
   return cut.cluster == 2 ? Conv3dSm90Variant::k384 : Conv3dSm90Variant::k192;
 }
@@ -227,11 +246,15 @@ std::string conv3d_sm90_refusal(const Conv3dArgs& args) {
     return "the raw result is of another type than the residual";
   }
   if (args.activated != nullptr && args.gamma == nullptr) return "an activation without a norm";
-  if (conv3d_cut(args.c_out).filters == 0) {
+  const Conv3dCut cut = cut_of(args);
+  if (cut.filters == 0) {
     return std::to_string(args.c_out) + " output channels; there are kernels for 96, 192 and 384";
   }
   if (pixel_of(args) % 8 != 0 || args.c_shortcut % 8 != 0) {
     return "a pixel is no multiple of 16 bytes";
+  }
+  if (cut.fold > 1 && (args.residual != nullptr || args.shortcut != nullptr)) {
+    return "a shortcut or residual after pictures";
   }
   if (args.kernel_height * args.kernel_width > kMaxSpatialTaps || args.stride_space > 2) {
     return "more than 9 taps in space, or a stride over 2";
@@ -244,10 +267,8 @@ std::string conv3d_sm90_refusal(const Conv3dArgs& args) {
 }
 
 Conv3dTile conv3d_sm90_tile(const Conv3dArgs& args) {
-  return conv3d_tile(conv3d_cut(args.c_out), args.height / args.stride_space,
-                     args.width / args.stride_space,
-                     {.kernel_height = reach(args, args.kernel_height) + 1,
-                      .kernel_width = reach(args, args.kernel_width) + 1});
+  return conv3d_tile(cut_of(args), args.height / args.stride_space, args.width / args.stride_space,
+                     window_of(args));
 }
 
 cudaError_t conv3d_sm90(const Conv3dArgs& args, const Conv3dTile& tile, cudaStream_t stream) {

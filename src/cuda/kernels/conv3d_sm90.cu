@@ -24,7 +24,7 @@ template <typename T>
 __device__ void consume(const Conv3dSm90Params& p, const Stages& s, const Place& place,
                         Tail<T>& tail) {
   Consumer<T> consumer(p, s, place, tail, static_cast<int>(threadIdx.x) - kWarpgroup);
-  typename Consumer<T>::Sums sums;
+  typename Consumer<T>::Sums sums = {};
   uint32_t count = 0;
   for (int tile = place.first; tile < p.tiles; tile += place.step, ++count) {
     consumer.multiply(sums);
@@ -124,9 +124,11 @@ template <typename Operand>
 cudaError_t start_for(const Conv3dSm90Params& params, const Conv3dSm90Launch& launch) {
   switch (launch.variant) {
     case Conv3dSm90Variant::k96:
-      return start<Tile<Operand, 96, 32, 1>>(params, launch.stream);
+      return start<Tile<Operand, 96, 32>>(params, launch.stream);
+    case Conv3dSm90Variant::k96OfPictures:
+      return start<Tile<Operand, 96, 8, 1, 4>>(params, launch.stream);
     case Conv3dSm90Variant::k192:
-      return start<Tile<Operand, 192, 64, 1>>(params, launch.stream);
+      return start<Tile<Operand, 192, 64>>(params, launch.stream);
     case Conv3dSm90Variant::k384:
       return start<Tile<Operand, 192, 64, 2>>(params, launch.stream);
   }

@@ -39,43 +39,62 @@ struct Packer {
   const Conv3dSm90Weight& weight;
   const Conv3dCut& cut;
 
-  // One tap of one chunk of one block's filters.
-  void tap(int64_t first_filter, int64_t chunk, int64_t tap_index, std::byte* out) const {
-    const int64_t taps = taps_of(weight);
-    const int64_t row_bytes = cut.chunk * kBytes;
+  // One tap of one chunk of one block's filters: rows of cut.fold neighbouring taps' channels.
+  void tap(int64_t first_filter, int64_t chunk, int64_t time, const SpatialTap& at,
+           std::byte* out) const {
+    const int64_t row_bytes = cut.depth() * kBytes;
     std::memset(out, 0, static_cast<size_t>(cut.filters * row_bytes));
     for (int64_t n = 0; n < cut.filters; ++n) {
       const int64_t filter = first_filter + filter_of_column(n);
-      for (int64_t c = 0; c < cut.chunk; ++c) {
-        const int64_t channel = chunk * cut.chunk + c;
-        if (channel >= weight.c_in) break;
-        const float value = weight.values[(filter * weight.c_in + channel) * taps + tap_index];
-        store_from_float(out + swizzled(n, c, row_bytes), weight.operands, 0, value);
+      for (int64_t i = 0; i < cut.depth(); ++i) {
+        const int64_t channel = chunk * cut.chunk + i % cut.chunk;
+        const int64_t x = at.x + i / cut.chunk;
+        if (channel >= weight.c_in || x >= weight.kernel_width) continue;
+        const int64_t row = (time * weight.kernel_height + at.y) * weight.kernel_width;
+        const float value =
+            weight.values[(filter * weight.c_in + channel) * taps_of(weight) + row + x];
+        store_from_float(out + swizzled(n, i, row_bytes), weight.operands, 0, value);
       }
     }
   }
 };
 
+Conv3dCut cut_of(const Conv3dSm90Weight& weight) {
+  return conv3d_cut({.filters = weight.filters / weight.parts,
+                     .c_in = weight.c_in,
+                     .kernel_width = weight.kernel_width,
+                     .stride_space = weight.stride_space});
+}
+
+// Taps that are stored: of neighbours in a row, the first alone.
+std::vector<PlaneTaps> stored_planes(const Conv3dSm90Weight& weight, const Conv3dCut& cut) {
+  return planes_of(weight.kernel_height, cut.fold > 1 ? 1 : weight.kernel_width,
+                   weight.stride_space);
+}
+
 }  // namespace
 
 int64_t conv3d_sm90_packed_bytes(const Conv3dSm90Weight& weight) {
-  const Conv3dCut cut = conv3d_cut(weight.filters / weight.parts);
-  return weight.filters * chunks_of(weight.c_in, cut) * cut.chunk * taps_of(weight) * kBytes;
+  const Conv3dCut cut = cut_of(weight);
+  int64_t taps = 0;
+  for (const PlaneTaps& plane : stored_planes(weight, cut)) {
+    taps += static_cast<int64_t>(plane.taps.size());
+  }
+  return weight.filters * chunks_of(weight.c_in, cut) * cut.depth() * weight.kernel_time * taps *
+         kBytes;
 }
 
 void conv3d_sm90_pack(const Conv3dSm90Weight& weight, std::byte* packed) {
-  const Conv3dCut cut = conv3d_cut(weight.filters / weight.parts);
+  const Conv3dCut cut = cut_of(weight);
   const Packer packer{weight, cut};
-  const std::vector<PlaneTaps> planes =
-      planes_of(weight.kernel_height, weight.kernel_width, weight.stride_space);
-  const int64_t tap_bytes = cut.filters * cut.chunk * kBytes;
+  const std::vector<PlaneTaps> planes = stored_planes(weight, cut);
+  const int64_t tap_bytes = cut.filters * cut.depth() * kBytes;
   for (int64_t first = 0; first < weight.filters; first += cut.filters) {
     for (int64_t time = 0; time < weight.kernel_time; ++time) {
       for (int64_t chunk = 0; chunk < chunks_of(weight.c_in, cut); ++chunk) {
         for (const PlaneTaps& plane : planes) {
           for (const SpatialTap& tap : plane.taps) {
-            const int64_t row = time * weight.kernel_height + tap.y;
-            packer.tap(first, chunk, row * weight.kernel_width + tap.x, packed);
+            packer.tap(first, chunk, time, tap, packed);
             packed += tap_bytes;
           }
         }

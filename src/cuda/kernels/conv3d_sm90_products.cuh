@@ -51,7 +51,7 @@ struct Consumer {
     for (int b = 0; b < T::kBlocks; ++b) {
       const int index = warpgroup * T::kBlocks + b;
       block_offset[b] =
-          (index / p.blocks_x * p.pitch + index % p.blocks_x) * kBlockSide * T::kRowBytes;
+          (index / p.blocks_x * p.pitch + index % p.blocks_x) * kBlockSide * T::kPixelBytes;
     }
   }
 
@@ -83,7 +83,7 @@ struct Consumer {
 
   __device__ __forceinline__ void multiply_tap(Sums& sums, uint32_t a, int offset, uint32_t b,
                                                uint32_t accumulate) const {
-    const ptx::Matrix matrix_a = ptx::matrix<T::kRowBytes>(a, p.pitch * T::kRowBytes);
+    const ptx::Matrix matrix_a = ptx::matrix<T::kPixelBytes>(a, p.pitch * T::kPixelBytes);
     const ptx::Matrix matrix_b = ptx::matrix<T::kRowBytes>(b, kBlockSide * T::kRowBytes);
 #pragma unroll
     for (int k = 0; k < T::kSteps; ++k) {
@@ -100,13 +100,13 @@ struct Consumer {
   // lie where the copy engine's swizzle put them.
   template <typename Raw>
   __device__ __forceinline__ void add_residual(Sums& sums, uint32_t address, int box) const {
-    constexpr int kPieces = T::kRowBytes / 16;
+    constexpr int kPieces = T::kPixelBytes / 16;
 #pragma unroll
     for (int b = 0; b < T::kBlocks; ++b) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const uint32_t row =
-            address + block_offset[b] + ((warp * 2 + h) * p.pitch + lane / 4) * T::kRowBytes;
+            address + block_offset[b] + ((warp * 2 + h) * p.pitch + lane / 4) * T::kPixelBytes;
         const uint32_t swizzle = (row >> 7) % kPieces * 16;
 #pragma unroll
         for (int half = 0; half < T::kChunk / kGroup; ++half) {
@@ -148,7 +148,8 @@ struct Consumer {
     release_box();
   }
 
-  // One stage of weights: taps [tap, stop), counted from `first`, of a box at `a`.
+  // One stage of weights: taps [tap, stop), counted from `first`, of a box at `a`. Stages are given
+  // back once the products after theirs are under way.
   __device__ __forceinline__ void multiply_stage(Sums& sums, uint32_t a, int tap, int stop,
                                                  int first, uint32_t& accumulate) {
     ptx::mbarrier_wait(s.full_b + 8 * ring_b.stage, ring_b.parity);
@@ -156,21 +157,20 @@ struct Consumer {
     for (; tap < stop; ++tap, b += T::kTapBytes) {
       ptx::products_fence();
       multiply_tap(sums, a, p.tap_offset[first + tap], b, accumulate);
+      ptx::products_commit();
+      ptx::products_wait<1>();
+      release_used();
       accumulate = 1;
     }
-    ptx::products_commit();
+    used_b = s.empty_b + 8 * ring_b.stage;
+    ring_b.advance(p.stages_b);
   }
 
-  // All taps of a box; stages are given back once the products after theirs are under way.
   __device__ __forceinline__ void multiply_box(Sums& sums, int taps, int first,
                                                uint32_t& accumulate) {
     const uint32_t a = wait_for_box();
     for (int tap = 0; tap < taps; tap += p.taps_per_stage) {
       multiply_stage(sums, a, tap, min(taps, tap + p.taps_per_stage), first, accumulate);
-      ptx::products_wait<1>();
-      release_used();
-      used_b = s.empty_b + 8 * ring_b.stage;
-      ring_b.advance(p.stages_b);
     }
     used_a = s.empty_a + 8 * ring_a.stage;
     ring_a.advance(p.stages_a);

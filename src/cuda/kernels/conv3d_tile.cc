@@ -14,12 +14,25 @@ constexpr int32_t kMostStagesB = 16;
 
 int64_t tiles(int64_t size, int64_t tile) { return (size + tile - 1) / tile; }
 
+// As many as fit; three boxes where four stages of weights fit beside them.
+void choose_stages(const Conv3dCut& cut, const Conv3dWindow& window, Conv3dTile& tile) {
+  const int64_t bytes_a = conv3d_stage_a_bytes(cut, tile, window);
+  const int64_t bytes_b = conv3d_stage_b_bytes(cut, tile);
+  tile.stages_a = 3 * bytes_a + 4 * bytes_b <= kConv3dStageBytes ? 3 : 2;
+  tile.stages_b = static_cast<int32_t>(
+      std::min<int64_t>((kConv3dStageBytes - tile.stages_a * bytes_a) / bytes_b, kMostStagesB));
+}
+
 }  // namespace
 
-Conv3dCut conv3d_cut(int64_t filters) {
-  if (filters == 96) return {.filters = 96, .cluster = 1, .chunk = 32};
-  if (filters == 192) return {.filters = 192, .cluster = 1, .chunk = 64};
-  if (filters == 384) return {.filters = 192, .cluster = 2, .chunk = 64};
+Conv3dCut conv3d_cut(const Conv3dFilters& of) {
+  const bool pictures = of.c_in <= 8 && of.kernel_width > 1 && of.kernel_width <= 4;
+  if (of.filters == 96 && pictures && of.stride_space == 1) {
+    return {.filters = 96, .chunk = 8, .fold = 4};
+  }
+  if (of.filters == 96) return {.filters = 96, .chunk = 32};
+  if (of.filters == 192) return {.filters = 192, .chunk = 64};
+  if (of.filters == 384) return {.filters = 192, .cluster = 2, .chunk = 64};
   return {};
 }
 
@@ -31,16 +44,7 @@ int64_t conv3d_stage_a_bytes(const Conv3dCut& cut, const Conv3dTile& tile,
 }
 
 int64_t conv3d_stage_b_bytes(const Conv3dCut& cut, const Conv3dTile& tile) {
-  return int64_t{tile.taps_per_stage} * cut.filters * cut.chunk * kOperandBytes;
-}
-
-// As many as fit; three boxes where four stages of weights fit beside them.
-static void choose_stages(const Conv3dCut& cut, const Conv3dWindow& window, Conv3dTile& tile) {
-  const int64_t bytes_a = conv3d_stage_a_bytes(cut, tile, window);
-  const int64_t bytes_b = conv3d_stage_b_bytes(cut, tile);
-  tile.stages_a = 3 * bytes_a + 4 * bytes_b <= kConv3dStageBytes ? 3 : 2;
-  tile.stages_b = static_cast<int32_t>(
-      std::min<int64_t>((kConv3dStageBytes - tile.stages_a * bytes_a) / bytes_b, kMostStagesB));
+  return int64_t{tile.taps_per_stage} * cut.filters * cut.depth() * kOperandBytes;
 }
 
 // The fewest tiles, then the smallest halo.

@@ -11,12 +11,22 @@ namespace zoetrope::cuda {
 struct Conv3dCut {
   int32_t filters = 0;  // of one block: 96 or 192
   int32_t cluster = 1;  // blocks that share a tile, each with its own filters
-  int32_t chunk = 0;    // input channels in a row of shared memory
+  int32_t chunk = 0;    // input channels of a pixel in shared memory
+  int32_t fold = 1;  // neighbouring pixels, so many taps, that are one row of a product's operand
   int32_t blocks() const { return 2 * 384 / filters; }  // 8x8-pixel blocks in a tile
+  int32_t depth() const { return chunk * fold; }        // of a tap's products
 };
 
-// Filters of one part; `filters` of the result is 0 if there is none.
-Conv3dCut conv3d_cut(int64_t filters);
+// What decides the cut: filters of one part, and how they are laid over the input.
+struct Conv3dFilters {
+  int64_t filters = 0;
+  int64_t c_in = 0;
+  int64_t kernel_width = 1;
+  int64_t stride_space = 1;
+};
+
+// `filters` of the result is 0 if there is none.
+Conv3dCut conv3d_cut(const Conv3dFilters& of);
 
 struct Conv3dTile {
   int32_t blocks_x = 0;

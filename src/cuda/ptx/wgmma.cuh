@@ -22,11 +22,14 @@ struct Matrix {
   }
 };
 
+// kRowBytes = 16: no swizzle, and a product's row is pieces that begin 16 bytes apart, which the
+// next rows begin with.
 template <int kRowBytes>
 __device__ inline Matrix matrix(uint32_t address, uint32_t stride) {
-  static_assert(kRowBytes == 64 || kRowBytes == 128, "64B and 128B swizzles");
-  constexpr uint32_t kSwizzle = kRowBytes == 128 ? 1 : 2;
-  return {address >> 4, stride >> 4 | kSwizzle << 30};
+  static_assert(kRowBytes == 16 || kRowBytes == 64 || kRowBytes == 128);
+  constexpr uint32_t kSwizzle = kRowBytes == 128 ? 1 : kRowBytes == 64 ? 2 : 0;
+  constexpr uint32_t kPieceStride = kRowBytes == 16 ? 1 : 0;
+  return {address >> 4 | kPieceStride << 16, stride >> 4 | kSwizzle << 30};
 }
 
 // Registers of later products may be written from here on.
