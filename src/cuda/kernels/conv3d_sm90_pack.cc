@@ -88,7 +88,7 @@ void conv3d_sm90_pack(const Conv3dSm90Weight& weight, std::byte* packed) {
   const Conv3dCut cut = cut_of(weight);
   const Packer packer{weight, cut};
   const std::vector<PlaneTaps> planes = stored_planes(weight, cut);
-  const int64_t tap_bytes = cut.filters * cut.depth() * kBytes;
+  const int64_t tap_bytes = int64_t{cut.filters} * cut.depth() * kBytes;
   for (int64_t first = 0; first < weight.filters; first += cut.filters) {
     for (int64_t time = 0; time < weight.kernel_time; ++time) {
       for (int64_t chunk = 0; chunk < chunks_of(weight.c_in, cut); ++chunk) {
