@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/dtype.h"
@@ -180,11 +182,12 @@ void add_rows(const ConvCase& shape, const cpu::Conv3dKernel& kernel, bool best)
 }  // namespace
 
 void register_conv3d() {
-  bool seen[2] = {false, false};  // float32, bfloat16
+  std::set<std::pair<DType, std::string>> seen;
   for (const cpu::Conv3dKernel& kernel : cpu::conv3d_kernels()) {
-    bool& seen_type = seen[kernel.operands == DType::kFloat32 ? 0 : 1];
-    for (const ConvCase& shape : kConvCases) add_rows(shape, kernel, !seen_type);
-    seen_type = true;
+    for (const ConvCase& shape : kConvCases) {
+      if (!kernel.refusal(compiled_args(shape)).empty()) continue;
+      add_rows(shape, kernel, seen.emplace(kernel.operands, shape.name).second);
+    }
   }
 }
 

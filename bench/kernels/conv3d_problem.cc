@@ -2,6 +2,7 @@
 #include "bench/kernels/conv3d_problem.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 
@@ -47,21 +48,22 @@ cpu::Conv3dArgs plain_args(const ConvCase& shape) {
 
 }  // namespace
 
-Conv3dProblem compiled_problem(const ConvCase& shape, DType dtype) {
+cpu::Conv3dArgs compiled_args(const ConvCase& shape) {
   cpu::Conv3dArgs args = plain_args(shape);
-  switch (shape.output) {
-    case ConvOutput::kPlain:
-      return with_values(args, 1, dtype);
-    case ConvOutput::kFrameInterleave:
-      args.store = cpu::Conv3dStore::kFrameInterleave;
-      return with_values(args, 2, dtype);
-    case ConvOutput::kUpsample:
-      args.store = cpu::Conv3dStore::kUpsamplePhases;
-      args.kernel_height = args.kernel_width = 2;
-      args.out_height = args.out_width = 2 * shape.size;
-      return with_values(args, 4, dtype);
+  if (shape.output == ConvOutput::kFrameInterleave) {
+    args.store = cpu::Conv3dStore::kFrameInterleave;
   }
-  return {};
+  if (shape.output == ConvOutput::kUpsample) {
+    args.store = cpu::Conv3dStore::kUpsamplePhases;
+    args.kernel_height = args.kernel_width = 2;
+    args.out_height = args.out_width = 2 * shape.size;
+  }
+  return args;
+}
+
+Conv3dProblem compiled_problem(const ConvCase& shape, DType dtype) {
+  constexpr std::array<int64_t, 3> kParts = {1, 2, 4};  // of plain, interleave, upsample
+  return with_values(compiled_args(shape), kParts[static_cast<size_t>(shape.output)], dtype);
 }
 
 Conv3dProblem plain_problem(const ConvCase& shape, DType dtype) {

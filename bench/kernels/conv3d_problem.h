@@ -22,8 +22,10 @@ struct Conv3dProblem {
   std::vector<float> bias;
 };
 
-// As the compiler leaves the layer: an upsample is four 2x2 phases. Values are ones that `dtype`
-// holds.
+// As the compiler leaves the layer: an upsample is four 2x2 phases.
+cpu::Conv3dArgs compiled_args(const ConvCase& shape);
+
+// The same with values, which `dtype` holds.
 Conv3dProblem compiled_problem(const ConvCase& shape, DType dtype);
 
 // As a library of convs sees the same layer: a plain conv, over an upsampled input where there is

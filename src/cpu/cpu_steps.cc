@@ -108,7 +108,7 @@ class StepRun {
                              .out_height = out.height,
                              .out_width = out.width,
                              .c_out = out.channels};
-    row(context_.target.conv3d(x.dtype)).run(args, context_.pool, context_.control);
+    row(context_.target.conv3d(step_.kernel)).run(args, context_.pool, context_.control);
   }
 
   void attention() const {

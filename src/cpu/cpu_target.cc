@@ -16,10 +16,14 @@ namespace {
 
 // Kernels of a better instruction set than the target's are left alone.
 template <typename Row>
+bool fits(const Row& row, int64_t instruction_set, DType operands) {
+  return row.target >= instruction_set && row.operands == operands;
+}
+
+template <typename Row>
 const Row* row_for(std::span<const Row> rows, int64_t instruction_set, DType operands) {
-  const auto found = std::ranges::find_if(rows, [&](const Row& row) {
-    return row.target >= instruction_set && row.operands == operands;
-  });
+  const auto found = std::ranges::find_if(
+      rows, [&](const Row& row) { return fits(row, instruction_set, operands); });
   return found == rows.end() ? nullptr : &*found;
 }
 
@@ -36,6 +40,19 @@ int64_t parts_of(graph::StoreMap store) {
   fail(ErrorCode::kInternal, "unknown store map {}", static_cast<int>(store));
 }
 
+// What kernels are chosen by: nothing that changes with the video.
+Conv3dArgs shape_of(const graph::Graph& graph, const graph::Op& op) {
+  return {.c_in = graph.value(op.x).channels,
+          .kernel_time = op.conv.kernel_time,
+          .kernel_height = op.conv.kernel_height,
+          .kernel_width = op.conv.kernel_width,
+          .stride_time = op.conv.stride_time,
+          .stride_space = op.conv.stride_space,
+          .pad_before = op.conv.pad_before,
+          .store = static_cast<Conv3dStore>(op.store),
+          .c_out = graph.value(graph::main_result(op)).channels};
+}
+
 std::string layout_name(const Conv3dKernel& kernel, int64_t parts) {
   return fmt::format("{}/{}", kernel.name, parts);
 }
@@ -45,8 +62,25 @@ std::string layout_name(const Conv3dKernel& kernel, int64_t parts) {
 CpuTarget::CpuTarget(int64_t instruction_set)
     : instruction_set_(instruction_set == 0 ? instruction_sets().front() : instruction_set) {}
 
-const Conv3dKernel* CpuTarget::conv3d(DType operands) const {
-  return row_for(conv3d_kernels(), instruction_set_, operands);
+const Conv3dKernel* CpuTarget::conv3d(const Conv3dArgs& args, DType operands,
+                                      std::vector<std::string>& refused) const {
+  for (const Conv3dKernel& kernel : conv3d_kernels()) {
+    if (!fits(kernel, instruction_set_, operands)) continue;
+    const std::string reason = kernel.refusal(args);
+    if (reason.empty()) return &kernel;
+    refused.push_back(fmt::format("{}: {}", kernel.name, reason));
+  }
+  return nullptr;
+}
+
+const Conv3dKernel* CpuTarget::conv3d(const std::string& name) const {
+  const auto rows = conv3d_kernels();
+  const auto found = std::ranges::find_if(rows, [&](const auto& row) { return name == row.name; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+bool CpuTarget::has(DType operands) const {
+  return row_for(conv3d_kernels(), instruction_set_, operands) != nullptr;
 }
 
 const PointwiseKernels* CpuTarget::pointwise(DType operands) const {
@@ -67,12 +101,12 @@ std::string CpuTarget::name() const {
 
 // Half the memory of float32, and at least its speed.
 DType CpuTarget::default_operands() const {
-  return conv3d(DType::kBFloat16) != nullptr ? DType::kBFloat16 : DType::kFloat32;
+  return has(DType::kBFloat16) ? DType::kBFloat16 : DType::kFloat32;
 }
 
 std::string CpuTarget::refusal(const graph::Graph& graph, const graph::Op& op) const {
   const DType operands = graph.value(op.x).dtype;
-  if (conv3d(operands) == nullptr) {
+  if (!has(operands)) {
     return fmt::format("this processor has no instructions for sums of {} products",
                        name_of(operands));
   }
@@ -107,10 +141,11 @@ Choice CpuTarget::choose(const graph::Graph& graph, const graph::Op& op) const {
   const DType operands = graph.value(op.x).dtype;
   switch (op.kind) {
     case graph::OpKind::kConv: {
-      const Conv3dKernel& kernel = *conv3d(operands);
-      return {.kernel = kernel.name,
-              .weight_layout = layout_name(kernel, parts_of(op.store)),
-              .in_place = {"residual"}};
+      Choice choice = {.kernel = "", .in_place = {"residual"}};
+      const Conv3dKernel& kernel = *conv3d(shape_of(graph, op), operands, choice.refused);
+      choice.kernel = kernel.name;
+      choice.weight_layout = layout_name(kernel, parts_of(op.store));
+      return choice;
     }
     case graph::OpKind::kRmsNorm:
     case graph::OpKind::kSilu:
@@ -160,6 +195,7 @@ std::vector<int64_t> instruction_sets() {
   for (const Conv3dKernel& kernel : conv3d_kernels()) {
     if (kernel.operands == DType::kFloat32) sets.push_back(kernel.target);
   }
+  sets.erase(std::ranges::unique(sets).begin(), sets.end());
   return sets;
 }
 

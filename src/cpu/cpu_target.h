@@ -30,8 +30,18 @@ class CpuTarget : public Target {
   // "AVX3"
   std::string instruction_set_name() const;
 
+  // The best kernel for a conv of this shape (Conv3dKernel::refusal), and why better ones refused.
+  // Null if there is none for the type.
+  const Conv3dKernel* conv3d(const Conv3dArgs& args, DType operands,
+                             std::vector<std::string>& refused) const;
+
+  // The kernel of that name, or null.
+  const Conv3dKernel* conv3d(const std::string& name) const;
+
+  // Whether there are convs for a type of operands.
+  bool has(DType operands) const;
+
   // The kernels for a type of operands; null if there is none.
-  const Conv3dKernel* conv3d(DType operands) const;
   const PointwiseKernels* pointwise(DType operands) const;
   const AttentionKernel* attention(DType operands) const;
 

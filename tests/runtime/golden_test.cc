@@ -106,7 +106,7 @@ double naive_rms(const std::string& file, const std::string& output) {
 
 // Twice the error of naive bfloat16 at most, on processors that multiply it.
 TEST_P(Golden, HoldsInBFloat16) {
-  if (cpu::CpuTarget().conv3d(DType::kBFloat16) == nullptr) GTEST_SKIP() << "no bfloat16 here";
+  if (!cpu::CpuTarget().has(DType::kBFloat16)) GTEST_SKIP() << "no bfloat16 here";
   const GoldenFile golden(GetParam().file);
   auto found = encode(golden, GetParam().weights, DType::kBFloat16);
   found["decoded"] = decode(golden, GetParam().weights, DType::kBFloat16);

@@ -66,19 +66,6 @@ namespace attention {
 
 inline int64_t panel_width() { return kTileVectors * vector_lanes(); }
 
-// Calls product<vectors>() for the panel that begins at `first` of `count` columns.
-template <class Product>
-HWY_INLINE void with_panel_vectors(int64_t first, int64_t count, const Product& product) {
-  const int64_t left = (count - first + vector_lanes() - 1) / vector_lanes();
-  if (left == 1) {
-    product.template operator()<1>();
-  } else if (left == 2) {
-    product.template operator()<2>();
-  } else {
-    product.template operator()<kTileVectors>();
-  }
-}
-
 inline float to_float(float value) { return value; }
 inline float to_float(uint16_t bits) { return bfloat16_to_float(bits); }
 

@@ -30,6 +30,7 @@
 // After foreach_target.h.
 #include "cpu/kernels/conv3d_epilogue_inl.h"
 #include "cpu/kernels/conv3d_products_inl.h"
+#include "cpu/kernels/conv3d_winograd_inl.h"
 #include "hwy/aligned_allocator.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
@@ -41,12 +42,6 @@ namespace zoetrope::cpu {
 
 inline void pack_value(float value, float* to) { *to = value; }
 inline void pack_value(float value, uint16_t* to) { *to = float_to_bfloat16(value); }
-
-constexpr int64_t kLineBytes = 64;  // of a cache
-
-// Read in place of pixels outside the image.
-template <class T>
-alignas(kLineBytes) constexpr T kZeros[BFloat16Pairs::kChunkDepth] = {};
 
 // Room for the sums of as many items as run at a time.
 class SumBuffers {
@@ -272,15 +267,11 @@ class Block {
 template <class Operands>
 void add_panel(const Conv3dArgs& args, const Conv3dBlocks& blocks, const Conv3dOrigins& origins,
                const Conv3dItem& item, int64_t panel, float* totals) {
-  static_assert(kTileVectors <= 3 && kBlockPixels % kTileRows == 0);
-  const int64_t left = divide_up(args.c_out, vector_lanes()) - panel * kTileVectors;
-  if (left == 1) {
-    Block<Operands, 1>(args, blocks, origins, item, totals).run(panel);
-  } else if (left == 2 || kTileVectors == 2) {
-    Block<Operands, 2>(args, blocks, origins, item, totals).run(panel);
-  } else {
-    Block<Operands, kTileVectors>(args, blocks, origins, item, totals).run(panel);
-  }
+  static_assert(kBlockPixels % kTileRows == 0);
+  with_panel_vectors(panel * kTileVectors * vector_lanes(), args.c_out,
+                     [&]<int vectors>() HWY_ATTR {
+                       Block<Operands, vectors>(args, blocks, origins, item, totals).run(panel);
+                     });
 }
 
 template <class Operands>
@@ -303,15 +294,20 @@ void run_item(const Conv3dArgs& args, const Conv3dBlocks& blocks, const Conv3dIt
 }
 
 template <class Operands>
+Conv3dTile tile_of() {
+  return {.rows = kTileRows,
+          .lanes = vector_lanes(),
+          .panel_channels = kTileVectors * vector_lanes(),
+          .chunk_depth = Operands::kChunkDepth,
+          .group = Operands::kGroup};
+}
+
+template <class Operands>
 void run(const Conv3dArgs& args, ThreadPool& pool, const LoopControl& control) {
   check_conv3d(args);
-  const Conv3dTile tile = {.rows = kTileRows,
-                           .panel_channels = kTileVectors * vector_lanes(),
-                           .chunk_depth = Operands::kChunkDepth,
-                           .group = Operands::kGroup};
-  const Conv3dBlocks blocks = plan_conv3d(args, tile, pool.threads());
+  const Conv3dBlocks blocks = plan_conv3d(args, tile_of<Operands>(), pool.threads());
   const int64_t items = blocks.items();
-  SumBuffers buffers(blocks.block_pixels * blocks.item_panels * tile.panel_channels,
+  SumBuffers buffers(blocks.block_pixels * blocks.item_panels * kTileVectors * vector_lanes(),
                      std::min<int64_t>(items, pool.threads()));
   const auto item = [&](int64_t index) {
     auto buffer = buffers.take();
@@ -320,6 +316,23 @@ void run(const Conv3dArgs& args, ThreadPool& pool, const LoopControl& control) {
   };
   pool.run(items, item, control);
 }
+
+template <class Operands>
+void run_winograd(const Conv3dArgs& args, ThreadPool& pool, const LoopControl& control) {
+  check_conv3d(args);
+  const std::string refusal = winograd_refusal(args);
+  ZOETROPE_CHECK(refusal.empty(), refusal);
+  const WinogradBlocks blocks = plan_winograd(args, tile_of<Operands>(), pool.threads());
+  SumBuffers buffers(blocks.floats(), std::min<int64_t>(blocks.items(), pool.threads()));
+  const auto item = [&](int64_t index) {
+    auto buffer = buffers.take();
+    WinogradItem<Operands>(args, blocks, index, buffer.get()).run();
+    buffers.give_back(std::move(buffer));
+  };
+  pool.run(blocks.items(), item, control);
+}
+
+std::string no_refusal(const Conv3dArgs& /*args*/) { return ""; }
 
 template <class Operands>
 int64_t packed_bytes(int64_t filters, int64_t c_in, int64_t taps, int64_t parts) {
@@ -364,22 +377,37 @@ constexpr Conv3dKernel row(const char* name) {
   return {.name = name,
           .target = HWY_TARGET,
           .operands = Operands::kType,
+          .refusal = no_refusal,
           .packed_bytes = packed_bytes<Operands>,
           .pack = pack<Operands>,
           .run = run<Operands>};
 }
 
+template <class Operands>
+constexpr Conv3dKernel winograd_row(const char* name) {
+  Conv3dKernel kernel = row<Operands>(name);
+  kernel.refusal = winograd_refusal;
+  kernel.run = run_winograd<Operands>;
+  return kernel;
+}
+
 constexpr auto kName = row_name("conv3d_f32_", HWY_STR(HWY_NAMESPACE));
+constexpr auto kWinogradName = row_name("conv3d_f32_winograd_", HWY_STR(HWY_NAMESPACE));
 
 }  // namespace conv3d
 
 constexpr Conv3dKernel kConv3dFloat32 = conv3d::row<Float32>(conv3d::kName.data());
+constexpr Conv3dKernel kWinogradFloat32 =
+    conv3d::winograd_row<Float32>(conv3d::kWinogradName.data());
 #if HWY_TARGET == ZOETROPE_CONV3D_BF16_TARGET
 constexpr Conv3dKernel kConv3dPairs = conv3d::row<BFloat16Pairs>("conv3d_bf16_avx512bf16");
 constexpr Conv3dKernel kConv3dExpanded = conv3d::row<BFloat16Expanded>("conv3d_bf16_avx3");
+constexpr Conv3dKernel kWinogradExpanded =
+    conv3d::winograd_row<BFloat16Expanded>("conv3d_bf16_winograd_avx3");
 #else
 constexpr Conv3dKernel kConv3dPairs = {};  // of no instruction set
 constexpr Conv3dKernel kConv3dExpanded = {};
+constexpr Conv3dKernel kWinogradExpanded = {};
 #endif
 
 }  // namespace HWY_NAMESPACE
@@ -395,13 +423,16 @@ std::vector<Conv3dKernel> rows_of_this_machine() {
   std::vector<Conv3dKernel> rows = supported_rows<Conv3dKernel>(
       std::to_array<const Conv3dKernel*>(
           {HWY_CHOOSE_TARGET_LIST(kConv3dPairs), HWY_CHOOSE_FALLBACK(kConv3dPairs),
+           HWY_CHOOSE_TARGET_LIST(kWinogradExpanded), HWY_CHOOSE_FALLBACK(kWinogradExpanded),
            HWY_CHOOSE_TARGET_LIST(kConv3dExpanded), HWY_CHOOSE_FALLBACK(kConv3dExpanded),
+           HWY_CHOOSE_TARGET_LIST(kWinogradFloat32), HWY_CHOOSE_FALLBACK(kWinogradFloat32),
            HWY_CHOOSE_TARGET_LIST(kConv3dFloat32), HWY_CHOOSE_FALLBACK(kConv3dFloat32)}),
       hwy::SupportedTargets());
   const auto is_bf16 = [](const Conv3dKernel& row) { return row.operands == DType::kBFloat16; };
   if (!multiplies_bf16()) std::erase_if(rows, is_bf16);
   const auto first = std::ranges::find_if(rows, is_bf16);
-  if (first != rows.end() && !multiplies_bf16_well()) std::iter_swap(first, first + 1);
+  const auto end = std::find_if_not(first, rows.end(), is_bf16);
+  if (first != end && !multiplies_bf16_well()) std::rotate(first, first + 1, end);
   return rows;
 }
 

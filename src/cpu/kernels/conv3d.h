@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -71,6 +72,9 @@ struct Conv3dKernel {
   const char* name;  // "conv3d_f32_avx3", "conv3d_bf16_avx512bf16"
   int64_t target;    // Highway's bit of the instruction set
   DType operands;
+  // Why it cannot run a conv, or empty. Reads the arguments' shape alone: taps, strides, padding,
+  // store map and channels.
+  std::string (*refusal)(const Conv3dArgs& args);
   // Bytes and content of the packed weight (filters, c_in, kernel_time, kernel_height,
   // kernel_width), taps = the product of the last three. `parts`: filters / parts of them are
   // packed as a weight of their own, one part after another: 4 with kUpsamplePhases, 2 with
@@ -81,7 +85,7 @@ struct Conv3dKernel {
   void (*run)(const Conv3dArgs& args, ThreadPool& pool, const LoopControl& control);
 };
 
-// The kernels that this machine can run, best first; at least one for float32.
+// The kernels that this machine can run, best first; at least one for float32 that runs every conv.
 std::span<const Conv3dKernel> conv3d_kernels();
 
 }  // namespace zoetrope::cpu

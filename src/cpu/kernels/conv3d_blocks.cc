@@ -90,6 +90,46 @@ Conv3dBlocks plan_conv3d(const Conv3dArgs& args, const Conv3dTile& tile, int thr
   return blocks;
 }
 
+std::string winograd_refusal(const Conv3dArgs& args) {
+  const bool taps = args.kernel_height == 3 && args.kernel_width == 3;
+  if (!taps || args.stride_space != 1 || args.pad_before != 1 || args.stride_time != 1) {
+    return "only for 3x3 taps, one step apart, with a border of one";
+  }
+  if (args.store != Conv3dStore::kPlain) return "results are interleaved";
+  constexpr int64_t kLeast = 8;
+  constexpr int64_t kMost = 1024;
+  if (args.c_in < kLeast) return "too few input channels to pay for the transforms";
+  if (args.c_out > kMost) return "too many output channels for the cache";
+  return "";
+}
+
+int64_t WinogradBlocks::pixels() const {
+  const int64_t read = 16 * round_up(chunk_channels, lanes);
+  const int64_t made = 4 * panels * panel_channels;
+  return block_tiles * std::max(read, made);
+}
+
+WinogradBlocks plan_winograd(const Conv3dArgs& args, const Conv3dTile& tile, int threads) {
+  WinogradBlocks blocks;
+  blocks.tiles_high = divide_up(args.height, 2);
+  blocks.tiles_wide = divide_up(args.width, 2);
+  blocks.tiles = args.frames * blocks.tiles_high * blocks.tiles_wide;
+  blocks.panels = divide_up(args.c_out, tile.panel_channels);
+  blocks.panel_channels = tile.panel_channels;
+  blocks.chunk_channels = channels_of_chunk(args.c_in, tile);
+  if (args.shortcut != nullptr) {
+    blocks.shortcut_channels = channels_of_chunk(args.c_shortcut, tile);
+  }
+  blocks.lanes = tile.lanes;
+  // Small convs are cut finer, so that all threads finish together.
+  const int64_t share = divide_up(blocks.tiles, 4 * int64_t{threads});
+  const int64_t most = kWinogradSums / (16 * blocks.panels * blocks.panel_channels);
+  const int64_t limit =
+      std::min(std::max(share, kWinogradTiles), std::max(most / tile.rows * tile.rows, tile.rows));
+  blocks.block_tiles = round_up(even_part(std::max<int64_t>(blocks.tiles, 1), limit), tile.rows);
+  return blocks;
+}
+
 Conv3dItem conv3d_item(const Conv3dBlocks& blocks, int64_t index) {
   const int64_t panel_items = blocks.panels / blocks.item_panels;
   const int64_t first_pixel = index / (panel_items * blocks.parts) * blocks.block_pixels;

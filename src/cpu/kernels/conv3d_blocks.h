@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "cpu/kernels/conv3d.h"
 
@@ -15,6 +16,11 @@ namespace zoetrope::cpu {
 inline constexpr int64_t kBlockPixels = 240;
 // Sums that wait for a norm, at most, in floats: half of a second-level cache of 1 MiB.
 inline constexpr int64_t kBlockSums = 131072;
+// Sums of a Winograd item, at most, in floats, unless that leaves fewer tiles than
+// kWinogradTiles: half of a second-level cache of 2 MiB. Transforming a panel's weights takes the
+// time of about two tiles' products.
+inline constexpr int64_t kWinogradSums = 262144;
+inline constexpr int64_t kWinogradTiles = 32;
 // Taps of a chunk, at most.
 inline constexpr int64_t kChunkTaps = 32;
 
@@ -44,6 +50,28 @@ struct Conv3dBlocks {
   int64_t items() const {
     return (pixels + block_pixels - 1) / block_pixels * parts * (panels / item_panels);
   }
+};
+
+// How a conv by Winograd's F(2x2, 3x3) is cut: items are blocks of 2x2 output pixels, "tiles", with
+// all output channels.
+struct WinogradBlocks {
+  int64_t tiles_high = 0;  // of a frame
+  int64_t tiles_wide = 0;
+  int64_t tiles = 0;        // of all frames
+  int64_t block_tiles = 0;  // of a work item
+  int64_t panels = 0;
+  int64_t panel_channels = 0;
+  int64_t chunk_channels = 1;
+  int64_t shortcut_channels = 1;  // of a chunk of the shortcut
+  int64_t lanes = 0;
+
+  int64_t items() const { return (tiles + block_tiles - 1) / block_tiles; }
+
+  // Floats of an item's memory, in all and of its parts.
+  int64_t sums() const { return 16 * block_tiles * panels * panel_channels; }
+  int64_t weights() const { return 16 * chunk_channels * panel_channels; }
+  int64_t pixels() const;  // read, or later made
+  int64_t floats() const { return sums() + weights() + pixels(); }
 };
 
 struct Conv3dItem {
@@ -84,6 +112,12 @@ struct Conv3dTap {
 void check_conv3d(const Conv3dArgs& args);
 
 Conv3dBlocks plan_conv3d(const Conv3dArgs& args, const Conv3dTile& tile, int threads);
+
+// Why a conv cannot run by Winograd's F(2x2, 3x3), or empty. Reads the arguments' shape alone:
+// taps, strides, padding, store map and channels.
+std::string winograd_refusal(const Conv3dArgs& args);
+
+WinogradBlocks plan_winograd(const Conv3dArgs& args, const Conv3dTile& tile, int threads);
 
 Conv3dItem conv3d_item(const Conv3dBlocks& blocks, int64_t index);
 

@@ -24,6 +24,8 @@
 
 namespace zoetrope::cpu {
 
+constexpr int64_t kLineBytes = 64;  // of a cache
+
 // How operands are stored (uint16_t holds bfloat16) and multiplied.
 struct Float32 {
   using Stored = float;
@@ -45,6 +47,10 @@ struct BFloat16Expanded {
   static constexpr int64_t kGroup = 2;
   static constexpr int64_t kChunkDepth = 128;
 };
+
+// Read in place of pixels outside the image.
+template <class T>
+alignas(kLineBytes) constexpr T kZeros[BFloat16Pairs::kChunkDepth] = {};
 
 }  // namespace zoetrope::cpu
 #endif

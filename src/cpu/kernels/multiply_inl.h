@@ -44,6 +44,20 @@ constexpr int kTileVectors = 2;
 
 inline int64_t vector_lanes() { return static_cast<int64_t>(hn::Lanes(FloatTag())); }
 
+// Calls product<vectors>() for the panel that begins at `first` of `count` columns.
+template <class Product>
+HWY_INLINE void with_panel_vectors(int64_t first, int64_t count, const Product& product) {
+  static_assert(kTileVectors == 2 || kTileVectors == 3);
+  const int64_t left = (count - first + vector_lanes() - 1) / vector_lanes();
+  if (left == 1) {
+    product.template operator()<1>();
+  } else if (left == 2) {
+    product.template operator()<2>();
+  } else {
+    product.template operator()<kTileVectors>();
+  }
+}
+
 // For each row i and vector j calls
 //   finish(i, j, sum over tap, k of rows[tap * kTileRows + i][k] * panel[tap][k][vector j]),
 // each lane summed in the order of taps, then k, from zero, by multiply-adds alone.
