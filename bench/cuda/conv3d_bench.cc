@@ -144,6 +144,13 @@ void run(const Conv3dArgs& args, const Conv3dTile& tile) {
   check(cuda::conv3d_sm90(args, tile, nullptr), "conv3d_sm90");
 }
 
+cuda::Conv3dCut cut_of(const Case& c) {
+  return cuda::conv3d_cut({.filters = c.c_out,
+                           .c_in = c.c_in,
+                           .kernel_width = c.window.kernel_width,
+                           .stride_space = c.window.stride_space});
+}
+
 // ---- checks
 
 // A few values of the plain conv in double on the GPU against the same on the host.
@@ -184,17 +191,19 @@ bool tiles_agree(Job& job) {
   const std::vector<std::byte> y = job.y ? job.y->download() : std::vector<std::byte>();
   const std::vector<std::byte> activated =
       job.activated ? job.activated->download() : std::vector<std::byte>();
-  const int blocks = chosen.blocks_x * chosen.blocks_y;
-  for (int x = 1; x <= blocks; x *= 2) {
-    Conv3dTile tile = chosen;
-    tile.blocks_x = x;
-    tile.blocks_y = blocks / x;
-    tile.stages_a = 2;
-    tile.stages_b = 3;
-    if (job.y) job.y->poison();
-    if (job.activated) job.activated->poison();
-    run(job.args, tile);
-    if (!same_bytes(job.y, y) || !same_bytes(job.activated, activated)) return false;
+  const cuda::Conv3dCut cut = cut_of(job.c);
+  for (int blocks = cut.blocks() / cut.cluster; blocks <= cut.blocks(); blocks *= 2) {
+    for (int x = 1; x <= blocks; x *= 2) {
+      Conv3dTile tile = chosen;
+      tile.blocks_x = x;
+      tile.blocks_y = blocks / x;
+      tile.stages_a = 2;
+      tile.stages_b = 3;
+      if (job.y) job.y->poison();
+      if (job.activated) job.activated->poison();
+      run(job.args, tile);
+      if (!same_bytes(job.y, y) || !same_bytes(job.activated, activated)) return false;
+    }
   }
   return true;
 }
@@ -328,7 +337,7 @@ std::vector<Timing> time_job(const Job& job, const std::vector<Conv3dTile>& tile
 }
 
 void print_timing(const Case& c, const Conv3dTile& t, const Timing& timing) {
-  std::printf("%-34s %dx%d a%d b%dx%d  %8.3f ms  %6.1f TFLOP/s\n", c.name, t.blocks_x * 8,
+  std::printf("%-38s %dx%d a%d b%dx%d  %8.3f ms  %6.1f TFLOP/s\n", c.name, t.blocks_x * 8,
               t.blocks_y * 8, t.stages_a, t.stages_b, t.taps_per_stage, timing.milliseconds,
               timing.teraflops);
   std::fflush(stdout);
@@ -346,7 +355,7 @@ void time_all(std::string_view match) {
 // What conv3d_tile.cc was chosen from; the first is its choice.
 std::vector<Conv3dTile> variants(const Job& job) {
   const Conv3dTile chosen = cuda::conv3d_sm90_tile(job.args);
-  const cuda::Conv3dCut cut = cuda::conv3d_cut({.filters = job.c.c_out, .c_in = job.c.c_in});
+  const cuda::Conv3dCut cut = cut_of(job.c);
   std::vector<Conv3dTile> tiles = {chosen};
   tiles.push_back(chosen);
   tiles.back().stages_a = chosen.stages_a == 3 ? 2 : 3;

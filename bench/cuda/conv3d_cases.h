@@ -116,6 +116,8 @@ inline constexpr Case kTimes[] = {
     {.name = "3 to 96 512x512 raw,norm", .frames = 8, .height = 512, .width = 512, .c_in = 3,
      .c_out = 96, .pixel_stride = 8},
     {"384 64x64 residual,raw,norm", 21, 64, 64, 384, 384, kCube, kF16, kB16, true, true, true},
+    {"384 64x64, 1 frame, residual,raw,norm", 1, 64, 64, 384, 384, kCube, kF16, kB16, true, true,
+     true},
     {"96 480x832 residual,raw,norm", 8, 480, 832, 96, 96, kCube, kF16, kB16, true, true, true},
     {"192 240x416 residual,raw,norm", 8, 240, 416, 192, 192, kCube, kF16, kB16, true, true, true},
     {"384 120x208 residual,raw,norm", 16, 120, 208, 384, 384, kCube, kF16, kB16, true, true, true},

@@ -127,11 +127,21 @@ TEST(Conv3dPlanes, HoldEachTapOnce) {
 }
 
 TEST(Conv3dTile, CoversWithTheFewestTiles) {
-  const Conv3dTile square = conv3d_tile(conv3d_cut({.filters = 192, .c_in = 96}), 256, 256, {3, 3});
+  const Conv3dTile square =
+      conv3d_tile(conv3d_cut({.filters = 192, .c_in = 96}), {4, 256, 256}, {3, 3});
   EXPECT_EQ(square.blocks_x * square.blocks_y, 4);
   EXPECT_EQ(square.blocks_x, 2);  // of equals, the smallest halo
-  const Conv3dTile narrow = conv3d_tile(conv3d_cut({.filters = 384, .c_in = 96}), 60, 104, {3, 3});
+  const Conv3dTile narrow =
+      conv3d_tile(conv3d_cut({.filters = 384, .c_in = 96}), {4, 60, 104}, {3, 3});
   EXPECT_EQ(narrow.blocks_x, 1);  // 13 columns of 8
+}
+
+TEST(Conv3dTile, IsSmallerWhereADeviceWouldIdle) {
+  const Conv3dCut cut = conv3d_cut({.filters = 384, .c_in = 384});
+  const Conv3dTile one = conv3d_tile(cut, {1, 64, 64}, {3, 3});
+  EXPECT_EQ(one.blocks_x * one.blocks_y, 2);
+  const Conv3dTile many = conv3d_tile(cut, {3, 64, 64}, {3, 3});
+  EXPECT_EQ(many.blocks_x * many.blocks_y, 4);
 }
 
 TEST(Conv3dTile, FitsInSharedMemory) {
@@ -139,7 +149,7 @@ TEST(Conv3dTile, FitsInSharedMemory) {
     const Conv3dCut cut = conv3d_cut({.filters = filters, .c_in = 96});
     for (int64_t width = 1; width <= 900; width += 13) {
       for (const int64_t taps : {1, 2, 3}) {
-        const Conv3dTile tile = conv3d_tile(cut, 480, width, {taps, taps});
+        const Conv3dTile tile = conv3d_tile(cut, {1, 480, width}, {taps, taps});
         EXPECT_GE(tile.stages_a, 2);
         EXPECT_GE(tile.stages_b, 2);
         EXPECT_LE(tile.stages_a * conv3d_stage_a_bytes(cut, tile, {taps, taps}) +

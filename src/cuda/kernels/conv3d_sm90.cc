@@ -216,10 +216,12 @@ void set_result(Conv3dSm90Params& out, const Problem& p) {
   out.root_channels = std::sqrt(static_cast<float>(a.c_out));
 }
 
-Conv3dSm90Variant variant_of(const Conv3dCut& cut) {
+Conv3dSm90Variant variant_of(const Conv3dCut& cut, const Conv3dTile& tile) {
   if (cut.fold > 1) return Conv3dSm90Variant::k96OfPictures;
   if (cut.filters == 96) return Conv3dSm90Variant::k96;
-  return cut.cluster == 2 ? Conv3dSm90Variant::k384 : Conv3dSm90Variant::k192;
+  if (cut.cluster == 1) return Conv3dSm90Variant::k192;
+  const bool small = tile.blocks_x * tile.blocks_y < cut.blocks();
+  return small ? Conv3dSm90Variant::k384Small : Conv3dSm90Variant::k384;
 }
 
 }  // namespace
@@ -267,7 +269,10 @@ std::string conv3d_sm90_refusal(const Conv3dArgs& args) {
 }
 
 Conv3dTile conv3d_sm90_tile(const Conv3dArgs& args) {
-  return conv3d_tile(cut_of(args), args.height / args.stride_space, args.width / args.stride_space,
+  return conv3d_tile(cut_of(args),
+                     {.frames = args.frames / args.stride_time * args.parts(),
+                      .height = args.height / args.stride_space,
+                      .width = args.width / args.stride_space},
                      window_of(args));
 }
 
@@ -279,8 +284,9 @@ cudaError_t conv3d_sm90(const Conv3dArgs& args, const Conv3dTile& tile, cudaStre
   set_result(params, problem);
   const cudaError_t error = set_maps(params, problem);
   if (error != cudaSuccess) return error;
-  const Conv3dSm90Launch launch = {
-      .variant = variant_of(problem.cut), .operands = element_of(args.operands), .stream = stream};
+  const Conv3dSm90Launch launch = {.variant = variant_of(problem.cut, tile),
+                                   .operands = element_of(args.operands),
+                                   .stream = stream};
   return start_conv3d_sm90(params, launch);
 }
 

@@ -124,13 +124,15 @@ template <typename Operand>
 cudaError_t start_for(const Conv3dSm90Params& params, const Conv3dSm90Launch& launch) {
   switch (launch.variant) {
     case Conv3dSm90Variant::k96:
-      return start<Tile<Operand, 96, 32>>(params, launch.stream);
+      return start<Tile<Operand, 96, 4, 32>>(params, launch.stream);
     case Conv3dSm90Variant::k96OfPictures:
-      return start<Tile<Operand, 96, 8, 1, 4>>(params, launch.stream);
+      return start<Tile<Operand, 96, 4, 8, 1, 4>>(params, launch.stream);
     case Conv3dSm90Variant::k192:
-      return start<Tile<Operand, 192, 64>>(params, launch.stream);
+      return start<Tile<Operand, 192, 2, 64>>(params, launch.stream);
     case Conv3dSm90Variant::k384:
-      return start<Tile<Operand, 192, 64, 2>>(params, launch.stream);
+      return start<Tile<Operand, 192, 2, 64, 2>>(params, launch.stream);
+    case Conv3dSm90Variant::k384Small:
+      return start<Tile<Operand, 192, 1, 64, 2>>(params, launch.stream);
   }
   return cudaErrorInvalidValue;
 }

@@ -164,7 +164,9 @@ struct Epilogue {
     Exchange& e = c.tail.exchange;
     const uint32_t slot = tile_count & 1;
     const uint32_t barrier = ptx::shared_address(&e.arrived[slot][c.warpgroup]);
-    if (c.warp == 0 && c.lane == 0) ptx::mbarrier_arrive_expect(barrier, kWarpgroup * 4);
+    if (c.warp == 0 && c.lane == 0) {
+      ptx::mbarrier_arrive_expect(barrier, T::kBlocks * kBlockSide * kBlockSide * 4);
+    }
     const uint32_t peer = ptx::cluster_rank() ^ 1;
     const uint32_t peer_barrier = ptx::address_in_block(barrier, peer);
     const int row = c.warp * 16 + c.lane / 4;

@@ -24,19 +24,21 @@ constexpr int kGroup = 32;  // filters whose sums four lanes hold as 8 neighbour
 // kSplit blocks, a cluster, share a tile: each has kFilters of its filters, and they take turns in
 // copying its boxes to all of them. Where pixels have few channels, kFold neighbours, so many taps,
 // are one row of a product: rows overlap.
-template <typename OperandType, int kFiltersOf, int kChunkOf, int kSplitOf = 1, int kFoldOf = 1>
+template <typename OperandType, int kFiltersOf, int kBlocksOf, int kChunkOf, int kSplitOf = 1,
+          int kFoldOf = 1>
 struct Tile {
   using Operand = OperandType;
   static constexpr int kFilters = kFiltersOf;
   static constexpr int kChunk = kChunkOf;  // input channels
   static constexpr int kSplit = kSplitOf;
-  static constexpr int kBlocks = 384 / kFilters;  // of a warpgroup: 192 sums a thread
+  static constexpr int kBlocks = kBlocksOf;  // of a warpgroup
   static constexpr int kPixelBytes = kChunk * static_cast<int>(sizeof(Operand));
   static constexpr int kRowBytes = kPixelBytes * kFoldOf;  // of weights
   static constexpr int kTapBytes = kFilters * kRowBytes;
   static constexpr int kSteps = kRowBytes / 32;
   static constexpr int kResidualBoxes = kFoldOf == 1 ? kFilters / kChunk : 0;
   static_assert(kFilters % kGroup == 0);
+  static_assert(kBlocks * kFilters <= 384, "more sums than a thread has registers for");
 };
 
 // A block's place in its cluster, and the tiles that are its cluster's.

@@ -11,6 +11,7 @@ constexpr int64_t kSide = 8;
 constexpr int64_t kOperandBytes = 2;
 constexpr int64_t kAlignment = 1024;  // that swizzled boxes need
 constexpr int32_t kMostStagesB = 16;
+constexpr int64_t kProcessors = 132;  // of the largest Hopper
 
 int64_t tiles(int64_t size, int64_t tile) { return (size + tile - 1) / tile; }
 
@@ -21,6 +22,18 @@ void choose_stages(const Conv3dCut& cut, const Conv3dWindow& window, Conv3dTile&
   tile.stages_a = 3 * bytes_a + 4 * bytes_b <= kConv3dStageBytes ? 3 : 2;
   tile.stages_b = static_cast<int32_t>(
       std::min<int64_t>((kConv3dStageBytes - tile.stages_a * bytes_a) / bytes_b, kMostStagesB));
+}
+
+int64_t tiles_of(const Conv3dTile& tile, const Conv3dGrid& grid) {
+  return grid.frames * tiles(grid.height, tile.blocks_y * kSide) *
+         tiles(grid.width, tile.blocks_x * kSide);
+}
+
+// Half as many where all of the whole tiles would leave half of the device idle.
+int32_t blocks_of(const Conv3dCut& cut, const Conv3dGrid& grid) {
+  const Conv3dTile whole = {.blocks_x = 2, .blocks_y = cut.blocks() / 2};
+  const bool small = cut.cluster == 2 && tiles_of(whole, grid) * 2 * cut.cluster <= kProcessors;
+  return small ? cut.blocks() / 2 : cut.blocks();
 }
 
 }  // namespace
@@ -47,17 +60,16 @@ int64_t conv3d_stage_b_bytes(const Conv3dCut& cut, const Conv3dTile& tile) {
   return int64_t{tile.taps_per_stage} * cut.filters * cut.depth() * kOperandBytes;
 }
 
-// The fewest tiles, then the smallest halo.
-Conv3dTile conv3d_tile(const Conv3dCut& cut, int64_t height, int64_t width,
-                       const Conv3dWindow& window) {
+// The fewest tiles of so many blocks, then the smallest halo.
+Conv3dTile conv3d_tile(const Conv3dCut& cut, const Conv3dGrid& grid, const Conv3dWindow& window) {
+  const int32_t blocks = blocks_of(cut, grid);
   Conv3dTile best;
   std::tuple<int64_t, int64_t> best_cost;
-  for (int32_t x = 1; x <= cut.blocks(); x *= 2) {
+  for (int32_t x = 1; x <= blocks; x *= 2) {
     Conv3dTile tile = {
-        .blocks_x = x, .blocks_y = cut.blocks() / x, .taps_per_stage = cut.filters == 96 ? 3 : 1};
+        .blocks_x = x, .blocks_y = blocks / x, .taps_per_stage = cut.filters == 96 ? 3 : 1};
     choose_stages(cut, window, tile);
-    const std::tuple cost(tiles(height, tile.blocks_y * kSide) * tiles(width, x * kSide),
-                          conv3d_stage_a_bytes(cut, tile, window));
+    const std::tuple cost(tiles_of(tile, grid), conv3d_stage_a_bytes(cut, tile, window));
     if (best.blocks_x != 0 && best_cost <= cost) continue;
     best_cost = cost;
     best = tile;

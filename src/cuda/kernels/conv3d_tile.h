@@ -13,7 +13,7 @@ struct Conv3dCut {
   int32_t cluster = 1;  // blocks that share a tile, each with its own filters
   int32_t chunk = 0;    // input channels of a pixel in shared memory
   int32_t fold = 1;  // neighbouring pixels, so many taps, that are one row of a product's operand
-  int32_t blocks() const { return 2 * 384 / filters; }  // 8x8-pixel blocks in a tile
+  int32_t blocks() const { return 2 * 384 / filters; }  // 8x8-pixel blocks in a tile, at most
   int32_t depth() const { return chunk * fold; }        // of a tap's products
 };
 
@@ -51,8 +51,13 @@ int64_t conv3d_stage_b_bytes(const Conv3dCut& cut, const Conv3dTile& tile);
 
 inline constexpr int64_t kConv3dStageBytes = 223 << 10;  // of the 227 KiB that a block can have
 
-// Of height x width outputs.
-Conv3dTile conv3d_tile(const Conv3dCut& cut, int64_t height, int64_t width,
-                       const Conv3dWindow& window);
+// What is cut into tiles: output pixels, before the store map; a frame of each part.
+struct Conv3dGrid {
+  int64_t frames = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+};
+
+Conv3dTile conv3d_tile(const Conv3dCut& cut, const Conv3dGrid& grid, const Conv3dWindow& window);
 
 }  // namespace zoetrope::cuda
