@@ -189,43 +189,61 @@ struct Epilogue {
     }
   }
 
-  // `squares`: of whole pixels.
-  template <typename Activated>
+  // `squares`: of whole pixels. Both pixels of a block at once: their chains overlap.
+  template <typename Activated, bool kSilu>
   __device__ __forceinline__ void finish_activated(const Sums& sums,
                                                    const float (&squares)[T::kBlocks][2]) const {
     const int64_t from = first_again();
 #pragma unroll
-    for (int i = 0; i < T::kBlocks * 2; ++i) {
-      const int b = i / 2;
-      const int h = i % 2;
-      const float scale = p.root_channels * rsqrtf(fmaxf(squares[b][h], 1e-24f));
+    for (int b = 0; b < T::kBlocks; ++b) {
+      float scale[2];
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        scale[h] = p.root_channels * rsqrtf(fmaxf(squares[b][h], 1e-24f));
+      }
 #pragma unroll
       for (int g = 0; g < kGroups; ++g) {
-        float v[8];
-        activate(sums[b], h, g, scale, v);
-        store_if<Activated>(
-            exists(b, h),
-            static_cast<uint16_t*>(p.activated) + from + offset[b] + h * row + g * kGroup, v);
+        float v[2][8];
+        activate<kSilu>(sums[b], g, scale, v);
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          store_if<Activated>(
+              exists(b, h),
+              static_cast<uint16_t*>(p.activated) + from + offset[b] + h * row + g * kGroup, v[h]);
+        }
       }
     }
   }
 
-  __device__ __forceinline__ void activate(const float (&sums)[T::kFilters / 2], int h, int g,
-                                           float scale, float (&v)[8]) const {
+  template <bool kSilu>
+  __device__ __forceinline__ void activate(const float (&sums)[T::kFilters / 2], int g,
+                                           const float (&scale)[2], float (&v)[2][8]) const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const uint4 words = ptx::load_shared(gamma_address + g * kGroup * 4 + half * 16);
       const uint32_t gamma[4] = {words.x, words.y, words.z, words.w};
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        const int i = half * 4 + j;
-        v[i] = sums[(g * 4 + i / 2) * 4 + h * 2 + i % 2] * (scale * __uint_as_float(gamma[j]));
-        const float silu = silu_of_twice(v[i]);
-        v[i] = p.silu ? silu : v[i];
+      for (int i = 0; i < 8; ++i) {
+        const int h = i / 4;
+        const int j = half * 4 + i % 4;
+        const float sum = sums[(g * 4 + j / 2) * 4 + h * 2 + j % 2];
+        v[h][j] = sum * (scale[h] * __uint_as_float(gamma[i % 4]));
+        if constexpr (kSilu) v[h][j] = silu_of_twice(v[h][j]);
       }
     }
   }
 };
+
+template <typename Activated, typename T>
+__device__ __forceinline__ void finish_activated(const Epilogue<T>& epilogue,
+                                                 const typename Epilogue<T>::Sums& sums,
+                                                 const float (&squares)[T::kBlocks][2]) {
+  if (epilogue.p.silu) {
+    epilogue.template finish_activated<Activated, true>(sums, squares);
+  } else {
+    epilogue.template finish_activated<Activated, false>(sums, squares);
+  }
+}
 
 // `count`: tiles that this block finished before.
 template <typename T>
@@ -243,9 +261,9 @@ __device__ __forceinline__ void finish(const Epilogue<T>& epilogue,
   if (p.activated == nullptr) return;
   epilogue.reduce(squares, count);
   if (p.activated_type == Element::kFloat16) {
-    epilogue.template finish_activated<__half>(sums, squares);
+    finish_activated<__half>(epilogue, sums, squares);
   } else {
-    epilogue.template finish_activated<__nv_bfloat16>(sums, squares);
+    finish_activated<__nv_bfloat16>(epilogue, sums, squares);
   }
 }
 
