@@ -125,7 +125,7 @@ WinogradBlocks plan_winograd(const Conv3dArgs& args, const Conv3dTile& tile, int
   const int64_t share = divide_up(blocks.tiles, 4 * int64_t{threads});
   const int64_t most = kWinogradSums / (16 * blocks.panels * blocks.panel_channels);
   const int64_t limit =
-      std::min(std::max(share, kWinogradTiles), std::max(most / tile.rows * tile.rows, tile.rows));
+      std::min(std::max(share, kLeastWinogradTiles), std::max(most, kWinogradTiles));
   blocks.block_tiles = round_up(even_part(std::max<int64_t>(blocks.tiles, 1), limit), tile.rows);
   return blocks;
 }

@@ -18,9 +18,11 @@ inline constexpr int64_t kBlockPixels = 240;
 inline constexpr int64_t kBlockSums = 131072;
 // Sums of a Winograd item, at most, in floats, unless that leaves fewer tiles than
 // kWinogradTiles: half of a second-level cache of 2 MiB. Transforming a panel's weights takes the
-// time of about two tiles' products.
+// time of a few tiles' products, so too few tiles cost more than sums beyond the cache; small
+// convs are cut down to kLeastWinogradTiles.
 inline constexpr int64_t kWinogradSums = 262144;
-inline constexpr int64_t kWinogradTiles = 32;
+inline constexpr int64_t kWinogradTiles = 64;
+inline constexpr int64_t kLeastWinogradTiles = 32;
 // Taps of a chunk, at most.
 inline constexpr int64_t kChunkTaps = 32;
 

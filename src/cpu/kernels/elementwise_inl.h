@@ -30,16 +30,19 @@ inline int64_t lanes() { return static_cast<int64_t>(hn::Lanes(FloatTag())); }
 HWY_INLINE FloatVector load(const float* from) { return hn::LoadU(FloatTag(), from); }
 HWY_INLINE void store(FloatVector value, float* to) { hn::StoreU(value, FloatTag(), to); }
 
-HWY_INLINE FloatVector load(const uint16_t* from) {
-  const hn::Rebind<uint16_t, FloatTag> d16;
+using BFloat16Tag = hn::Rebind<uint16_t, FloatTag>;
+
+HWY_INLINE FloatVector to_float(hn::Vec<BFloat16Tag> bits) {
   const hn::RebindToUnsigned<FloatTag> d32;
-  const auto bits = hn::PromoteTo(d32, hn::LoadU(d16, from));
-  return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(bits));
+  return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(hn::PromoteTo(d32, bits)));
+}
+
+HWY_INLINE FloatVector load(const uint16_t* from) {
+  return to_float(hn::LoadU(BFloat16Tag(), from));
 }
 
 // Rounds as float_to_bfloat16 does: to nearest, ties to even; NaN stays NaN.
-HWY_INLINE void store(FloatVector value, uint16_t* to) {
-  const hn::Rebind<uint16_t, FloatTag> d16;
+HWY_INLINE hn::Vec<BFloat16Tag> to_bfloat16(FloatVector value) {
   const hn::RebindToUnsigned<FloatTag> d32;
   const hn::RebindToSigned<FloatTag> di32;
   const auto bits = hn::BitCast(d32, value);
@@ -49,10 +52,36 @@ HWY_INLINE void store(FloatVector value, uint16_t* to) {
   const auto quiet = hn::Or(upper, hn::Set(d32, 0x40));
   const auto is_nan = hn::RebindMask(d32, hn::IsNaN(value));
   const auto result = hn::IfThenElse(is_nan, quiet, rounded);
-  hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di32, result)), d16, to);  // 0 .. 0xffff: exact
+  return hn::DemoteTo(BFloat16Tag(), hn::BitCast(di32, result));  // 0 .. 0xffff: exact
 }
 
-// `count` (at most a vector) values, zeros after them. Touches no other memory.
+HWY_INLINE void store(FloatVector value, uint16_t* to) {
+  hn::StoreU(to_bfloat16(value), BFloat16Tag(), to);
+}
+
+// load_first: `count` (at most a vector) values, zeros after them. Touches no other memory, nor
+// does store_first.
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3  // whose masked accesses are instructions
+HWY_INLINE FloatVector load_first(const float* from, int64_t count) {
+  const FloatTag d;
+  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, from);
+}
+
+HWY_INLINE FloatVector load_first(const uint16_t* from, int64_t count) {
+  const BFloat16Tag d;
+  return to_float(hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, from));
+}
+
+HWY_INLINE void store_first(FloatVector value, float* to, int64_t count) {
+  const FloatTag d;
+  hn::BlendedStore(value, hn::FirstN(d, static_cast<size_t>(count)), d, to);
+}
+
+HWY_INLINE void store_first(FloatVector value, uint16_t* to, int64_t count) {
+  const BFloat16Tag d;
+  hn::BlendedStore(to_bfloat16(value), hn::FirstN(d, static_cast<size_t>(count)), d, to);
+}
+#else
 template <class T>
 HWY_INLINE FloatVector load_first(const T* from, int64_t count) {
   alignas(64) T buffer[HWY_MAX_BYTES / sizeof(float)] = {};
@@ -66,6 +95,7 @@ HWY_INLINE void store_first(FloatVector value, T* to, int64_t count) {
   store(value, buffer);
   std::memcpy(to, buffer, static_cast<size_t>(count) * sizeof(T));
 }
+#endif
 
 // Calls apply(load, store) for each vector of [0, count), where load(from) and store(value, to)
 // take the arrays' beginnings: the last vector may be partial, and goes through the same
