@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Causal 3-D convs on Hopper: implicit GEMM, output pixels x filters, summed over taps and input
-// channels. A block owns tiles of 8x8-pixel blocks, four or two for each of its two consumer
+// channels. A block owns tiles of 8x8-pixel blocks, one, two or four for each of its two consumer
 // warpgroups. For each (temporal tap, channel chunk) one box of the input, halo and all, lies in
 // shared memory and serves every spatial tap: a tap is an address, since a matrix may begin on any
 // row. Rows of a matrix are pixels; 8 of one image row, then the next image row.
