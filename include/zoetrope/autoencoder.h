@@ -29,7 +29,8 @@ struct Allocator {
 enum class LogLevel : uint8_t { kInfo, kWarning };
 
 struct LoadOptions {
-  std::string device = "auto";             // "auto" or "cpu"
+  // "cpu", "cuda", "cuda:N", or "auto": the first GPU that can be used, else the CPU.
+  std::string device = "auto";
   std::optional<DType> encode_dtype = {};  // operand type; empty: what suits the device
   std::optional<DType> decode_dtype = {};
   int threads = 0;                                // CPU worker threads; 0: one per core

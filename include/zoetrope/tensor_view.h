@@ -32,8 +32,9 @@ ZOETROPE_API int64_t size_of(DType dtype);
 // "float32", "bfloat16", ...: PyTorch's names.
 ZOETROPE_API std::string_view name_of(DType dtype);
 
-// Where a tensor's memory is. Only host memory exists today.
-enum class DeviceKind : uint8_t { kCpu };
+// Where a tensor's memory is. Memory of a GPU is read and written in place by a model on the same
+// GPU; work of the caller's on it must be done before a call, and is not waited for.
+enum class DeviceKind : uint8_t { kCpu, kCuda };
 
 struct Device {
   DeviceKind kind = DeviceKind::kCpu;

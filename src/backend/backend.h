@@ -60,11 +60,17 @@ class Backend {
   virtual ~Backend() = default;
   virtual const Target& target() const = 0;
 
+  // Where its Memory is.
+  virtual Device device() const { return {}; }
+
   // Frames per step that suit the device when memory does not matter.
   virtual int64_t default_frames_per_step() const = 0;
 
   // Bytes that the device has in all.
   virtual int64_t memory_capacity() const = 0;
+
+  // Bytes beyond which a Stream takes fewer frames per step, unless told a number or a limit.
+  virtual int64_t memory_budget() const { return memory_capacity(); }
 
   // What it reaches at most now, in flops and bytes per second; see zoetrope/tools.h.
   virtual double measure_peak_flops(DType operands) const = 0;

@@ -62,6 +62,13 @@ StridedTensor strided(const TensorView& view) {
   return tensor;
 }
 
+void check_place(const TensorView& view) {
+  if (view.device.kind == DeviceKind::kCpu) return;
+  fail(ErrorCode::kInvalidArgument,
+       "tensor: expected memory of the host, found cuda:{}; the model was loaded on the device cpu",
+       view.device.index);
+}
+
 void run_and_observe(const Step& step, const StepContext& context, const RunControl& control) {
   if (!control.observer) return run_step(step, context);
   const auto start = std::chrono::steady_clock::now();
@@ -104,6 +111,8 @@ class CpuBackend : public Backend {
   void copy_edge(const EdgeCopy& edge, const RunControl& control) const override {
     ZOETROPE_CHECK(edge.from.shape.size() == 4 && edge.from.shape == edge.to.shape,
                    to_string(edge.from.shape) + " to " + to_string(edge.to.shape));
+    check_place(edge.from);
+    check_place(edge.to);
     EdgeCopyArgs args = {.from = strided(edge.from),
                          .to = strided(edge.to),
                          .from_range = edge.from_range,
@@ -142,7 +151,7 @@ std::unique_ptr<Backend> open_cpu_backend(int threads, Allocator allocator,
 std::string default_instruction_set() { return CpuTarget().instruction_set_name(); }
 
 std::string operand_types() {
-  const bool both = CpuTarget().conv3d(DType::kBFloat16) != nullptr;
+  const bool both = CpuTarget().has(DType::kBFloat16);
   return both ? "float32, bfloat16" : "float32";
 }
 

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/backends.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <optional>
+#include <string_view>
 #include <thread>
 
 #include "base/fail.h"
 #include "base/machine.h"
+#include "base/parse_number.h"
 #include "cpu/cpu_backend.h"
+#include "cuda/cuda_backend.h"
 #include "runtime/boundary.h"
 #include "zoetrope/tools.h"
 
 namespace zoetrope {
 
-std::shared_ptr<const Backend> open_backend(const LoadOptions& options) {
-  if (options.device.starts_with("cuda")) {
-    fail(ErrorCode::kUnsupported, "{}: this build has no CUDA backend; use the device cpu",
-         options.device);
-  }
-  if (options.device != "auto" && options.device != "cpu") {
-    fail(ErrorCode::kInvalidArgument, "expected a device of auto or cpu, found {}", options.device);
-  }
+namespace {
+
+void check_options(const LoadOptions& options) {
   constexpr int kMaxThreads = 1024;
   if (options.threads < 0 || options.threads > kMaxThreads) {
     fail(ErrorCode::kInvalidArgument, "expected 0 to {} threads, found {}", kMaxThreads,
@@ -30,7 +31,40 @@ std::shared_ptr<const Backend> open_backend(const LoadOptions& options) {
     fail(ErrorCode::kInvalidArgument,
          "allocator: expected allocate and deallocate, found one of them; set both or neither");
   }
+}
+
+// Of "cuda" or "cuda:N"; empty if `device` is neither.
+std::optional<int> cuda_index(std::string_view device) {
+  constexpr std::string_view kCuda = "cuda";
+  if (device == kCuda) return 0;
+  if (!device.starts_with("cuda:")) return std::nullopt;
+  return parse_number<int>(device.substr(kCuda.size() + 1));
+}
+
+std::shared_ptr<const Backend> open_best(const LoadOptions& options) {
+  const std::string why_no_gpu = cuda::why_none();
+  if (why_no_gpu.empty()) {
+    const std::string best = cuda::usable_devices().front().id;
+    return cuda::open_cuda_backend(cuda_index(best).value_or(0), options.allocator);
+  }
+  if (options.log) {
+    options.log(LogLevel::kInfo, fmt::format("device auto: {}; using the CPU", why_no_gpu));
+  }
   return cpu::open_cpu_backend(options.threads, options.allocator);
+}
+
+}  // namespace
+
+std::shared_ptr<const Backend> open_backend(const LoadOptions& options) {
+  check_options(options);
+  if (options.device == "auto") return open_best(options);
+  if (options.device == "cpu") return cpu::open_cpu_backend(options.threads, options.allocator);
+  const std::optional<int> index = cuda_index(options.device);
+  if (!index) {
+    fail(ErrorCode::kInvalidArgument, "expected a device of auto, cpu, cuda or cuda:N, found {}",
+         options.device);
+  }
+  return cuda::open_cuda_backend(*index, options.allocator);
 }
 
 double v0::measure_peak_flops(const LoadOptions& options, DType operands) {
@@ -42,12 +76,14 @@ double v0::measure_copy_bandwidth(const LoadOptions& options) {
 }
 
 std::vector<DeviceDescription> v0::devices() {
-  return {{.id = "cpu",
-           .name = processor_name(),
-           .instructions = cpu::default_instruction_set(),
-           .threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency())),
-           .memory = total_memory(),
-           .dtypes = cpu::operand_types()}};
+  std::vector<DeviceDescription> found = cuda::usable_devices();
+  found.push_back({.id = "cpu",
+                   .name = processor_name(),
+                   .instructions = cpu::default_instruction_set(),
+                   .threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency())),
+                   .memory = total_memory(),
+                   .dtypes = cpu::operand_types()});
+  return found;
 }
 
 }  // namespace zoetrope

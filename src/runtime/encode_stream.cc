@@ -56,8 +56,11 @@ EncodeViews EncodeStream::Implementation::output_views(const EncodeOutputs& outp
 
 void EncodeStream::Implementation::load_frames(const TensorView& frames, int64_t begin,
                                                int64_t count, std::byte* to) const {
-  TensorView value = {
-      .data = to, .dtype = core.input_type(), .device = {}, .shape = frames.shape, .strides = {}};
+  TensorView value = {.data = to,
+                      .dtype = core.input_type(),
+                      .device = core.backend().device(),
+                      .shape = frames.shape,
+                      .strides = {}};
   value.shape[0] = count;
   core.backend().copy_edge({.from = slice_frames(frames, begin, count),
                             .to = value,

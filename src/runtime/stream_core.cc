@@ -65,11 +65,13 @@ StreamSizes stream_sizes(const Autoencoder::Implementation& model, const Codec& 
       options.memory_limit == 0 ? capacity : std::min(options.memory_limit, capacity);
   const int64_t wanted = options.frames_per_step != 0 ? options.frames_per_step
                                                       : model.backend->default_frames_per_step();
+  const bool free_choice = options.frames_per_step == 0 && options.memory_limit == 0;
+  const int64_t budget = free_choice ? model.backend->memory_budget() : limit;
   constexpr int64_t kMostFramesPerStep = 4096;
   for (int64_t n = std::min(wanted, kMostFramesPerStep);; --n) {
     MemoryNeeded memory = memory_for(model, codec, options, n);
     memory.staging = staging_frames * staged_frame_bytes(codec, options);
-    if (memory.total() <= limit) return {.frames_per_step = n, .memory = memory};
+    if (memory.total() <= (n > 1 ? budget : limit)) return {.frames_per_step = n, .memory = memory};
     if (n > 1) continue;
     fail(ErrorCode::kOutOfMemory,
          "a {}x{} video needs {:.0f} MiB ({:.0f} of it weights), the limit is {:.0f} MiB; use a "
@@ -167,7 +169,7 @@ TensorView StreamCore::value_view(const Plan& plan, int32_t buffer, const Launch
   const Extent& extent = plan.buffers[index].extent;
   return {.data = launch.buffers[index],
           .dtype = extent.dtype,
-          .device = {},
+          .device = backend().device(),
           .shape = {extent.frame_count(launch.n), launch.height / extent.stride,
                     launch.width / extent.stride, extent.channels},
           .strides = {}};

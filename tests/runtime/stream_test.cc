@@ -305,7 +305,7 @@ TEST(Push, ReportsProgressToTheEnd) {
 // What a Stream takes is what memory_needed said, and does not grow with the clip.
 TEST(MemoryNeeded, IsWhatIsAllocated) {
   int64_t allocated = 0;
-  LoadOptions load = {.threads = 1};
+  LoadOptions load = {.device = "cpu", .threads = 1};
   load.allocator.allocate = [&](size_t bytes, size_t alignment) -> void* {
     allocated += static_cast<int64_t>(bytes);
     return std::aligned_alloc(alignment, bytes);

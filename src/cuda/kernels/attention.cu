@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cuda/kernels/conv3d_mma.h"
+#include "cuda/kernels/conv3d_mma_lane.h"
 #include "cuda/kernels/grid.cuh"
 #include "cuda/kernels/number.cuh"
 
@@ -14,7 +15,6 @@ namespace {
 constexpr int64_t kMostScoreBytes = int64_t{64} << 20;
 constexpr int64_t kChunkBytes = 64;
 constexpr int64_t kKeyMultiple = 16;  // rows of scores and weights are whole 16 bytes in all types
-constexpr int kWarp = 32;
 
 int64_t divide_up(int64_t value, int64_t divisor) { return (value + divisor - 1) / divisor; }
 int64_t round_up(int64_t value, int64_t multiple) { return divide_up(value, multiple) * multiple; }
@@ -36,42 +36,34 @@ struct PackArgs {
   uint4* packed;
 
   int64_t items() const {
-    return divide_up(filters, block_filters) * chunks * (block_filters / 8) * kWarp;
+    return divide_up(filters, block_filters) * chunks * block_filters * kChunkBytes / 16;
   }
 };
 
 template <typename T>
-__device__ uint4 pack_lane(const PackArgs& args, int64_t filter, int64_t first_channel, int lane) {
-  constexpr int kSize = sizeof(T);
-  constexpr int kRun = 4 / kSize;
-  struct alignas(16) Lane {
-    T values[16 / kSize];
-  } packed;
-#pragma unroll
-  for (int i = 0; i < 16 / kSize; ++i) {
-    const int64_t c = first_channel + i / kRun * (16 / kSize) + lane % 4 * kRun + i % kRun;
-    const bool exists = filter < args.filters && c < args.channels;
-    packed.values[i] = exists
-                           ? static_cast<const T*>(
-                                 args.values)[filter * args.filter_stride + c * args.channel_stride]
-                           : from_float<T>(0.0F);
-  }
-  return *reinterpret_cast<const uint4*>(&packed);
-}
-
-template <typename T>
 __global__ void pack_kernel(PackArgs args, int64_t items) {
-  const int64_t tiles = args.block_filters / 8;
-  for (int64_t i = grid_first(); i < items; i += grid_step()) {
-    const auto lane = static_cast<int>(i % kWarp);
-    const int64_t tile = i / kWarp % tiles;
-    const int64_t chunk = i / kWarp / tiles % args.chunks;
-    const int64_t block = i / kWarp / tiles / args.chunks;
-    const int g = lane / 4;
-    const int64_t in_block =
-        args.block_filters == 8 ? g : tile / 2 * 16 + g / 2 * 4 + tile % 2 * 2 + g % 2;
-    args.packed[i] = pack_lane<T>(args, block * args.block_filters + in_block,
-                                  chunk * (kChunkBytes / static_cast<int64_t>(sizeof(T))), lane);
+  constexpr int kCount = 16 / sizeof(T);
+  struct alignas(16) Values {
+    T values[kCount];
+  };
+  const int64_t lanes = args.block_filters * kChunkBytes / 16;  // of a chunk of a block
+  for (int64_t item = grid_first(); item < items; item += grid_step()) {
+    const Conv3dMmaLane lane(item % lanes, args.block_filters, sizeof(T));
+    const int64_t first_channel =
+        item / lanes % args.chunks * (kChunkBytes / static_cast<int64_t>(sizeof(T)));
+    const int64_t first_filter = item / lanes / args.chunks * args.block_filters;
+    Values packed;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const int64_t filter = first_filter + lane.filter(i);
+      const int64_t c = first_channel + lane.channel(i);
+      const bool exists = filter < args.filters && c < args.channels;
+      packed.values[i] =
+          exists ? static_cast<const T*>(
+                       args.values)[filter * args.filter_stride + c * args.channel_stride]
+                 : from_float<T>(0.0F);
+    }
+    args.packed[item] = *reinterpret_cast<const uint4*>(&packed);
   }
 }
 

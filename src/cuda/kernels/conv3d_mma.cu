@@ -33,46 +33,54 @@ struct Variant {
   static constexpr int kFilters = kTilesN * kWarpsN * 8;
   static constexpr int kThreads = kWarpsM * kWarpsN * kWarp;
   static constexpr int kStageBytes = kFilters * kChunkBytes;
-  static constexpr int kBlocksPerProcessor = kThreads == 128 ? 3 : 1;
+  static constexpr int kBlocksPerProcessor = kThreads == 128 ? 2 : 1;
+  static_assert(kTilesN % 2 == 0);
 };
 
-// Half as many pixels where sums are kept twice.
+// Float32 keeps its sums twice, so its warps have fewer.
 template <typename T>
-constexpr int kTilesM = std::is_same_v<T, float> ? 2 : 4;
-template <typename T>
-using Variant8 = Variant<T, 2, 1, 4, 1>;
+using Variant16 = Variant<T, 2, 2, 4, 1>;
 template <typename T>
 using Variant32 = Variant<T, 2, 4, 4, 1>;
 template <typename T>
-using Variant96 = Variant<T, kTilesM<T>, 6, 2, 2>;
+using Variant96 =
+    std::conditional_t<std::is_same_v<T, float>, Variant<T, 2, 6, 2, 2>, Variant<T, 4, 12, 4, 1>>;
 template <typename T>
-using Variant192 = Variant<T, kTilesM<T>, 6, 2, 4>;
+using Variant192 =
+    std::conditional_t<std::is_same_v<T, float>, Variant<T, 2, 6, 2, 4>, Variant<T, 4, 12, 2, 2>>;
 template <typename T>
-using Variant384 = Variant<T, kTilesM<T>, 6, 1, 8>;
+using Variant384 =
+    std::conditional_t<std::is_same_v<T, float>, Variant<T, 2, 6, 1, 8>, Variant<T, 4, 12, 1, 4>>;
 
 // A place in the sum: a tap of a chunk of a frame, then the chunks of the shortcut.
 struct Step {
   int time;
   int chunk = 0;
-  int tap = 0;
+  int row = 0;  // of the tap
+  int column = 0;
   bool shortcut = false;
   int box = 0;  // stage of shared memory
 
   __device__ bool begins_box(const Conv3dMmaParams& p) const {
-    return shortcut || tap == 0 || !p.whole_plane;
+    return shortcut || !p.whole_plane || (row == 0 && column == 0);
   }
 
   __device__ void advance(const Conv3dMmaParams& p) {
     if (shortcut) {
       ++chunk;
-    } else if (++tap == p.plane_taps) {
-      tap = 0;
-      if (++chunk == p.x.chunks) {
-        chunk = 0;
-        shortcut = ++time == p.kernel_time;
-      }
+    } else if (++column == p.kernel_width) {
+      column = 0;
+      if (++row == p.kernel_height) next_chunk(p);
     }
     if (begins_box(p) && ++box == p.stages_a) box = 0;
+  }
+
+ private:
+  __device__ void next_chunk(const Conv3dMmaParams& p) {
+    row = 0;
+    if (++chunk < p.x.chunks) return;
+    chunk = 0;
+    shortcut = ++time == p.kernel_time;
   }
 };
 
@@ -97,7 +105,8 @@ class Loader {
   __device__ Loader(const Conv3dMmaParams& p, const Conv3dMmaTile& tile, uint32_t shared)
       : p_(p), tile_(tile), boxes_(shared), stages_(shared + p.stages_a * p.stage_a_bytes) {
     step_.time = p.first_tap;
-    const int64_t skipped = int64_t{p.first_tap} * p.x.chunks * p.plane_taps * V::kStageBytes;
+    const int64_t skipped =
+        int64_t{p.first_tap} * p.x.chunks * p.kernel_height * p.kernel_width * V::kStageBytes;
     weight_ =
         p.weight + tile.part * p.part_weight_bytes + tile.block * p.block_weight_bytes + skipped;
   }
@@ -113,9 +122,14 @@ class Loader {
 
  private:
   __device__ void load_weights() {
-    const uint32_t to = stages_ + stage_ * V::kStageBytes;
-    for (int i = static_cast<int>(threadIdx.x) * 16; i < V::kStageBytes; i += V::kThreads * 16) {
-      cp_async_16(to + i, weight_ + i, true);
+    constexpr int kCopies = (V::kStageBytes + V::kThreads * 16 - 1) / (V::kThreads * 16);
+    const int first = static_cast<int>(threadIdx.x) * 16;
+    const uint32_t to = stages_ + stage_ * V::kStageBytes + first;
+#pragma unroll
+    for (int i = 0; i < kCopies; ++i) {
+      const int byte = i * V::kThreads * 16;
+      if (V::kStageBytes % (V::kThreads * 16) != 0 && first + byte >= V::kStageBytes) break;
+      cp_async_16(to + byte, weight_ + first + byte, true);
     }
     weight_ += V::kStageBytes;
     if (++stage_ == kConv3dMmaStagesB) stage_ = 0;
@@ -144,8 +158,7 @@ class Loader {
     const int y = tile_.y * p_.stride_space - above;
     const int x = tile_.x * p_.stride_space - left;
     if (p_.whole_plane) return {data, y, x, 1};
-    return {data, y + step_.tap / p_.kernel_width, x + step_.tap % p_.kernel_width,
-            p_.stride_space};
+    return {data, y + step_.row, x + step_.column, p_.stride_space};
   }
 
   __device__ void load_box() {
@@ -220,32 +233,22 @@ __device__ __forceinline__ Halves split(uint32_t bits) {
   return {high, round_to_tf32(__float_as_uint(rest))};
 }
 
-// sums += the products of float32 operands, one 8 channels: high * high + high * low + low * high.
+// Of pixels: 16 rows of 16 or 8 channels for each product.
 template <typename V>
-__device__ __forceinline__ void multiply_split(Conv3dMmaSums<V>& sums,
-                                               const uint32_t (&a)[V::kTilesM][4],
-                                               const uint32_t (&b)[V::kTilesN][2]) {
-  uint32_t high[V::kTilesM][4];
-  uint32_t low[V::kTilesM][4];
+using Pixels = uint32_t[V::kTilesM][4];
+
+// sums += the products of float32 operands: high * high + high * low + low * high.
+template <typename V>
+__device__ __forceinline__ void multiply_split(float (&sums)[V::kTilesM][V::kTilesN][4],
+                                               const Pixels<V>& high, const Pixels<V>& low,
+                                               int tile, uint32_t b0, uint32_t b1) {
+  const Halves first = split(b0);
+  const Halves second = split(b1);
 #pragma unroll
   for (int m = 0; m < V::kTilesM; ++m) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const Halves halves = split(a[m][i]);
-      high[m][i] = halves.high;
-      low[m][i] = halves.low;
-    }
-  }
-#pragma unroll
-  for (int n = 0; n < V::kTilesN; ++n) {
-    const Halves first = split(b[n][0]);
-    const Halves second = split(b[n][1]);
-#pragma unroll
-    for (int m = 0; m < V::kTilesM; ++m) {
-      mma_tf32(sums[m][n], low[m], first.high, second.high);
-      mma_tf32(sums[m][n], high[m], first.low, second.low);
-      mma_tf32(sums[m][n], high[m], first.high, second.high);
-    }
+    mma_tf32(sums[m][tile], low[m], first.high, second.high);
+    mma_tf32(sums[m][tile], high[m], first.low, second.low);
+    mma_tf32(sums[m][tile], high[m], first.high, second.high);
   }
 }
 
@@ -254,86 +257,110 @@ template <typename V>
 class Multiplier {
  public:
   __device__ Multiplier(const Conv3dMmaParams& p, uint32_t shared)
-      : p_(p), boxes_(shared), stages_(shared + p.stages_a * p.stage_a_bytes) {
+      : p_(p), boxes_(shared), weights_(shared + p.stages_a * p.stage_a_bytes) {
     step_.time = p.first_tap;
     const int warp = static_cast<int>(threadIdx.x) / kWarp;
-    lane_ = static_cast<int>(threadIdx.x) % kWarp;
+    const int lane = static_cast<int>(threadIdx.x) % kWarp;
+    lane_pixel_ = lane % 16;
     first_row_ = warp / V::kWarpsN * V::kTilesM;
-    first_tile_ = warp % V::kWarpsN * V::kTilesN;
+    boxes_ += lane / 16 * 16;  // lanes 16 to 31 name the second 16 bytes
+    weights_ += (warp % V::kWarpsN * (V::kTilesN / 2) * kWarp + lane) * 16;
   }
 
   __device__ void multiply_next(Conv3dMmaSums<V>& sums) {
-    const uint32_t weights = stages_ + stage_ * V::kStageBytes + (first_tile_ * kWarp + lane_) * 16;
-    uint4 b[V::kTilesN];
-#pragma unroll
-    for (int n = 0; n < V::kTilesN; ++n) b[n] = load_shared_16(weights + n * kWarp * 16);
-    if constexpr (std::is_same_v<typename V::Operand, float>) {
+    if constexpr (kIsFloat) {
       // Tensor cores cut off what a sum cannot hold; over few terms that stays far below its last
       // bit.
       float partial[V::kTilesM][V::kTilesN][4] = {};
-      multiply(partial, b);
+      multiply(partial);
 #pragma unroll
       for (int i = 0; i < V::kTilesM * V::kTilesN * 4; ++i) {
         sums[i / 4 / V::kTilesN][i / 4 % V::kTilesN][i % 4] +=
             partial[i / 4 / V::kTilesN][i / 4 % V::kTilesN][i % 4];
       }
     } else {
-      multiply(sums, b);
+      multiply(sums);
     }
     if (++stage_ == kConv3dMmaStagesB) stage_ = 0;
     step_.advance(p_);
   }
 
  private:
-  // Of this lane's row of the first 16 pixels: lanes 16 to 31 name the second 16 bytes.
+  static constexpr bool kIsFloat = std::is_same_v<typename V::Operand, float>;
+  static constexpr int kHalfBytes = V::kFilters / 16 * kWarp * 16;  // of a stage of weights
+
+  // Of this lane's row of the first 16 pixels.
   __device__ uint32_t first_pixel(int& row_bytes) const {
     const bool plane = p_.whole_plane && !step_.shortcut;
     const int between = plane ? p_.stride_space : 1;
-    row_bytes = between * (plane ? p_.box.row : 16) * kConv3dMmaPixelBytes;
-    int pixel = lane_ % 16 * between;
-    if (plane) pixel += step_.tap / p_.kernel_width * p_.box.row + step_.tap % p_.kernel_width;
+    const int row = plane ? p_.box.row : 16;
+    row_bytes = between * row * kConv3dMmaPixelBytes;
+    int pixel = lane_pixel_ * between;
+    if (plane) pixel += step_.row * row + step_.column;
     return boxes_ + step_.box * p_.stage_a_bytes + first_row_ * row_bytes +
-           pixel * kConv3dMmaPixelBytes + lane_ / 16 * 16;
+           pixel * kConv3dMmaPixelBytes;
   }
 
-  __device__ void multiply(Conv3dMmaSums<V>& sums, const uint4 (&b)[V::kTilesN]) const {
+  __device__ __forceinline__ void multiply(Conv3dMmaSums<V>& sums) const {
     int row_bytes;
     const uint32_t pixels = first_pixel(row_bytes);
+    const uint32_t weights = weights_ + stage_ * V::kStageBytes;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      uint32_t a[V::kTilesM][4];
+      Pixels<V> a;
 #pragma unroll
       for (int m = 0; m < V::kTilesM; ++m) {
         ldmatrix_x4(a[m], pixels + m * row_bytes + half * (kChunkBytes / 2));
       }
-      uint32_t b_half[V::kTilesN][2];
-#pragma unroll
-      for (int n = 0; n < V::kTilesN; ++n) {
-        b_half[n][0] = half == 0 ? b[n].x : b[n].z;
-        b_half[n][1] = half == 0 ? b[n].y : b[n].w;
-      }
-      if constexpr (std::is_same_v<typename V::Operand, float>) {
-        multiply_split<V>(sums, a, b_half);
+      if constexpr (kIsFloat) {
+        multiply_half_split(sums, a, weights + half * kHalfBytes);
       } else {
-#pragma unroll
-        for (int n = 0; n < V::kTilesN; ++n) {
-#pragma unroll
-          for (int m = 0; m < V::kTilesM; ++m) {
-            mma(sums[m][n], a[m], b_half[n][0], b_half[n][1], typename V::Operand{});
-          }
-        }
+        multiply_half(sums, a, weights + half * kHalfBytes);
       }
+    }
+  }
+
+  __device__ __forceinline__ void multiply_half(Conv3dMmaSums<V>& sums, const Pixels<V>& a,
+                                                uint32_t weights) const {
+#pragma unroll
+    for (int pair = 0; pair < V::kTilesN / 2; ++pair) {
+      const uint4 b = load_shared_16(weights + pair * kWarp * 16);
+#pragma unroll
+      for (int m = 0; m < V::kTilesM; ++m) {
+        mma(sums[m][2 * pair], a[m], b.x, b.y, typename V::Operand{});
+      }
+#pragma unroll
+      for (int m = 0; m < V::kTilesM; ++m) {
+        mma(sums[m][2 * pair + 1], a[m], b.z, b.w, typename V::Operand{});
+      }
+    }
+  }
+
+  __device__ __forceinline__ void multiply_half_split(Conv3dMmaSums<V>& sums, const Pixels<V>& a,
+                                                      uint32_t weights) const {
+    Pixels<V> high;
+    Pixels<V> low;
+#pragma unroll
+    for (int i = 0; i < V::kTilesM * 4; ++i) {
+      const Halves halves = split(a[i / 4][i % 4]);
+      high[i / 4][i % 4] = halves.high;
+      low[i / 4][i % 4] = halves.low;
+    }
+#pragma unroll
+    for (int pair = 0; pair < V::kTilesN / 2; ++pair) {
+      const uint4 b = load_shared_16(weights + pair * kWarp * 16);
+      multiply_split<V>(sums, high, low, 2 * pair, b.x, b.y);
+      multiply_split<V>(sums, high, low, 2 * pair + 1, b.z, b.w);
     }
   }
 
   const Conv3dMmaParams& p_;
   Step step_{};
   uint32_t boxes_;
-  uint32_t stages_;
+  uint32_t weights_;
   int stage_ = 0;
-  int lane_;
+  int lane_pixel_;
   int first_row_;
-  int first_tile_;
 };
 
 template <typename V>
@@ -344,8 +371,11 @@ __global__ void __launch_bounds__(V::kThreads, V::kBlocksPerProcessor)
   const Conv3dMmaTile tile = tile_of(p, V::kRows);
   Loader<V> loader(p, tile, shared);
   Multiplier<V> multiplier(p, shared);
-  float sums[V::kTilesM][V::kTilesN][4] = {};
-  const int steps = (p.kernel_time - p.first_tap) * p.x.chunks * p.plane_taps + p.shortcut.chunks;
+  const Conv3dMmaEpilogue<V> epilogue(p, tile);
+  float sums[V::kTilesM][V::kTilesN][4];
+  epilogue.start(sums);
+  const int steps = (p.kernel_time - p.first_tap) * p.x.chunks * p.kernel_height * p.kernel_width +
+                    p.shortcut.chunks;
   for (int step = 0; step < kAhead; ++step) {
     if (step < steps) loader.load_next();
     cp_async_commit();
@@ -358,7 +388,7 @@ __global__ void __launch_bounds__(V::kThreads, V::kBlocksPerProcessor)
     multiplier.multiply_next(sums);
   }
   __syncthreads();  // the rings are free
-  Conv3dMmaEpilogue<V>(p, tile).run(sums, reinterpret_cast<float*>(shared_memory));
+  epilogue.finish(sums, reinterpret_cast<float*>(shared_memory));
 }
 
 struct Start {
@@ -381,8 +411,8 @@ cudaError_t start(const Start& at) {
 template <typename T>
 cudaError_t start_for(int64_t block_filters, const Start& at) {
   switch (block_filters) {
-    case 8:
-      return start<Variant8<T>>(at);
+    case 16:
+      return start<Variant16<T>>(at);
     case 32:
       return start<Variant32<T>>(at);
     case 96:
@@ -399,8 +429,8 @@ cudaError_t start_for(int64_t block_filters, const Start& at) {
 template <typename T>
 int rows_for(int64_t block_filters) {
   switch (block_filters) {
-    case 8:
-      return Variant8<T>::kRows;
+    case 16:
+      return Variant16<T>::kRows;
     case 32:
       return Variant32<T>::kRows;
     case 96:

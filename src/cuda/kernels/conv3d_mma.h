@@ -28,7 +28,7 @@ struct Conv3dWeight {
   int64_t plane_taps = 1;  // height * width of the kernel
 };
 
-inline constexpr int64_t kConv3dMmaBlocks[] = {8, 32, 96, 192, 384};
+inline constexpr int64_t kConv3dMmaBlocks[] = {16, 32, 96, 192, 384};
 
 // A norm needs all of a pixel's channels in one block.
 inline constexpr int64_t kConv3dMmaMostNormed = 384;

@@ -2,6 +2,8 @@
 // What conv3d_mma does with its sums: bias, residual, norm, SiLU, and where results go.
 #pragma once
 
+#include <type_traits>
+
 #include "cuda/kernels/conv3d_mma_params.h"
 #include "cuda/kernels/number.cuh"
 
@@ -21,11 +23,61 @@ struct Conv3dMmaTile {
 template <typename V>
 using Conv3dMmaSums = float[V::kTilesM][V::kTilesN][4];
 
+// How a lane reads and writes four neighbouring channels, of which the first `count` exist: any
+// types, one by one.
+struct Narrow {
+  static __device__ void add(float (&values)[4], const void* from, DType type, int64_t index,
+                             int count) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (i < count) values[i] += load_number(from, type, index + i);
+    }
+  }
+  static __device__ void store(void* to, DType type, int64_t index, const float (&values)[4],
+                               int count) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (i < count) store_number(to, type, index + i, values[i]);
+    }
+  }
+  static __device__ void load_gamma(float (&values)[4], const float* gamma, int c, int count) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) values[i] = i < count ? gamma[c + i] : 0.0F;
+  }
+};
+
+// All four at once, which always exist: of float32, or of either 16-bit type without a branch.
+template <bool is_float>
+struct Wide {
+  static __device__ void add(float (&values)[4], const void* from, DType type, int64_t index,
+                             int /*count*/) {
+    float residual[4];
+    if constexpr (is_float) {
+      load_four_of<float>(from, index, residual);
+    } else {
+      load_four_of_16(from, type == DType::kFloat16, index, residual);
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) values[i] += residual[i];
+  }
+  static __device__ void store(void* to, DType type, int64_t index, const float (&values)[4],
+                               int /*count*/) {
+    if constexpr (is_float) {
+      store_four_of<float>(to, index, values);
+    } else {
+      store_four_of_16(to, type == DType::kFloat16, index, values);
+    }
+  }
+  static __device__ void load_gamma(float (&values)[4], const float* gamma, int c, int /*count*/) {
+    load_four_of<float>(gamma, c, values);
+  }
+};
+
 template <typename V>
 class Conv3dMmaEpilogue {
  public:
-  static constexpr int kRun = V::kTilesN % 2 == 0 ? 4 : 2;  // neighbouring filters of a lane
-  static constexpr int kRuns = V::kTilesN * 2 / kRun;
+  static constexpr int kRun = 4;  // neighbouring filters of a lane
+  static constexpr int kRuns = V::kTilesN / 2;
 
   __device__ Conv3dMmaEpilogue(const Conv3dMmaParams& params, const Conv3dMmaTile& tile)
       : p_(params), tile_(tile) {
@@ -34,17 +86,50 @@ class Conv3dMmaEpilogue {
     warp_m_ = warp / V::kWarpsN;
     warp_n_ = warp % V::kWarpsN;
     group_ = lane / 4;
+    first_ = first_pixel() * params.c_out;
     first_channel_ = tile.block * V::kFilters + warp_n_ * V::kTilesN * 8 + lane % 4 * kRun;
   }
 
+  // What the sums start with.
+  __device__ void start(Conv3dMmaSums<V>& sums) const {
+    const float* bias = p_.bias;
+    if (bias != nullptr && p_.frame_scale == 2) bias += tile_.part * p_.c_out;
+#pragma unroll
+    for (int run = 0; run < kRuns; ++run) {
+#pragma unroll
+      for (int i = 0; i < kRun; ++i) {
+        const int c = channel(run) + i;
+        const float value = bias != nullptr && c < p_.c_out ? bias[c] : 0.0F;
+#pragma unroll
+        for (int m = 0; m < V::kTilesM; ++m) {
+          sum(sums, m, 0, run, i) = value;
+          sum(sums, m, 1, run, i) = value;
+        }
+      }
+    }
+  }
+
   // `squares`: shared memory for a float for each pixel of the tile and column of warps.
-  __device__ void run(Conv3dMmaSums<V>& sums, float* squares) const {
+  __device__ void finish(Conv3dMmaSums<V>& sums, float* squares) const {
+    if (p_.wide) {
+      finish_as<Wide<kIsFloat>>(sums, squares);
+    } else {
+      finish_as<Narrow>(sums, squares);
+    }
+  }
+
+ private:
+  static constexpr bool kIsFloat = std::is_same_v<typename V::Operand, float>;
+
+  // Unrolled, this is the whole of what follows the sums: short code matters, or fetching it takes
+  // longer than the products.
+  template <typename Access>
+  __device__ __forceinline__ void finish_as(Conv3dMmaSums<V>& sums, float* squares) const {
 #pragma unroll
     for (int m = 0; m < V::kTilesM; ++m) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int64_t pixel = output_pixel(m, half);
-        const float square = finish_raw(sums, m, half, pixel);
+        const float square = finish_raw<Access>(sums, m, half, output_offset(m, half));
         if (p_.gamma != nullptr) keep_square(squares, m, half, square);
       }
     }
@@ -54,53 +139,60 @@ class Conv3dMmaEpilogue {
     for (int m = 0; m < V::kTilesM; ++m) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int64_t pixel = output_pixel(m, half);
-        if (pixel >= 0) store_activated(sums, m, half, pixel, scale_of(squares, m, half));
+        store_activated<Access>(sums, m, half, output_offset(m, half), scale_of(squares, m, half));
       }
     }
   }
 
- private:
   __device__ int tile_pixel(int m, int half) const {
     return (warp_m_ * V::kTilesM + m) * 16 + half * 8 + group_;
   }
 
-  // Of y and activated; negative: outside.
-  __device__ int64_t output_pixel(int m, int half) const {
-    const int y = tile_.y + tile_pixel(m, half) / 16;
-    const int x = tile_.x + tile_pixel(m, half) % 16;
+  // Of the tile's first pixel in y and activated.
+  __device__ int64_t first_pixel() const {
+    const bool phases = p_.space_scale == 2;
+    const int64_t frame = tile_.frame * p_.frame_scale + (p_.frame_scale == 2 ? tile_.part : 0);
+    const int64_t row = tile_.y * p_.space_scale + (phases ? tile_.part / 2 : 0);
+    const int64_t column = tile_.x * p_.space_scale + (phases ? tile_.part % 2 : 0);
+    return frame * p_.out_frame_pixels + row * p_.out_width + column;
+  }
+
+  // From first_pixel(), in elements; negative: outside.
+  __device__ int output_offset(int m, int half) const {
+    const int row = tile_pixel(m, half) / 16;
+    const int column = tile_pixel(m, half) % 16;
+    const int y = tile_.y + row;
+    const int x = tile_.x + column;
     if (y >= p_.grid_height || x >= p_.grid_width || y * p_.grid_width + x >= p_.grid_pixels) {
       return -1;
     }
-    const bool phases = p_.space_scale == 2;
-    const int frame = tile_.frame * p_.frame_scale + (p_.frame_scale == 2 ? tile_.part : 0);
-    const int row = y * p_.space_scale + (phases ? tile_.part / 2 : 0);
-    const int column = x * p_.space_scale + (phases ? tile_.part % 2 : 0);
-    return frame * p_.out_frame_pixels + static_cast<int64_t>(row) * p_.out_width + column;
+    return (row * p_.out_width + column) * p_.space_scale * p_.c_out;
   }
 
-  __device__ int channel(int run) const { return first_channel_ + run * kRun * 4; }
+  __device__ int channel(int run) const { return first_channel_ + run * 16; }
 
-  // A lane's neighbouring sums: two of each of two matrix products, or of one.
+  // A lane's neighbouring sums: two of each of two matrix products.
   static __device__ float& sum(Conv3dMmaSums<V>& sums, int m, int half, int run, int i) {
-    return sums[m][run * (kRun / 2) + i / 2][half * 2 + i % 2];
+    return sums[m][run * 2 + i / 2][half * 2 + i % 2];
   }
 
-  // Adds bias and residual, writes y, and returns this lane's part of the sum of squares.
-  __device__ float finish_raw(Conv3dMmaSums<V>& sums, int m, int half, int64_t pixel) const {
+  // Adds the residual, writes y, and returns this lane's part of the sum of squares.
+  template <typename Access>
+  __device__ __forceinline__ float finish_raw(Conv3dMmaSums<V>& sums, int m, int half,
+                                              int offset) const {
     float square = 0.0F;
 #pragma unroll
     for (int run = 0; run < kRuns; ++run) {
       const int c = channel(run);
-      float values[4] = {};
+      const int count = offset >= 0 ? p_.c_out - c : 0;
+      const int64_t index = first_ + (offset + c);
+      float values[kRun];
 #pragma unroll
       for (int i = 0; i < kRun; ++i) values[i] = sum(sums, m, half, run, i);
-      if (pixel >= 0 && c < p_.c_out) {
-        add_bias(values, c);
-        const int64_t index = pixel * p_.c_out + c;
-        if (p_.residual != nullptr) add_residual(values, index, c);
-        if (p_.y != nullptr) store(p_.y, p_.y_type, index, c, values);
+      if (p_.residual != nullptr && count > 0) {
+        Access::add(values, p_.residual, p_.residual_type, index, count);
       }
+      if (p_.y != nullptr && count > 0) Access::store(p_.y, p_.y_type, index, values, count);
 #pragma unroll
       for (int i = 0; i < kRun; ++i) {
         square += values[i] * values[i];
@@ -108,38 +200,6 @@ class Conv3dMmaEpilogue {
       }
     }
     return square;
-  }
-
-  __device__ void add_bias(float (&values)[4], int c) const {
-    if (p_.bias == nullptr) return;
-    const float* bias = p_.bias + (p_.frame_scale == 2 ? tile_.part * p_.c_out : 0);
-#pragma unroll
-    for (int i = 0; i < kRun; ++i) {
-      if (c + i < p_.c_out) values[i] += bias[c + i];
-    }
-  }
-
-  __device__ void add_residual(float (&values)[4], int64_t index, int c) const {
-    float residual[4] = {};
-    if (kRun == 4 && p_.four_at_once) {
-      load_four(p_.residual, p_.residual_type, index, residual);
-    } else {
-#pragma unroll
-      for (int i = 0; i < kRun; ++i) {
-        if (c + i < p_.c_out) residual[i] = load_number(p_.residual, p_.residual_type, index + i);
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < kRun; ++i) values[i] += residual[i];
-  }
-
-  __device__ void store(void* to, DType type, int64_t index, int c,
-                        const float (&values)[4]) const {
-    if (kRun == 4 && p_.four_at_once) return store_four(to, type, index, values);
-#pragma unroll
-    for (int i = 0; i < kRun; ++i) {
-      if (c + i < p_.c_out) store_number(to, type, index + i, values[i]);
-    }
   }
 
   // Over the four lanes that share a pixel; every order of the two steps gives the same bits.
@@ -158,20 +218,22 @@ class Conv3dMmaEpilogue {
     return p_.root_channels / fmaxf(sqrtf(sum), 1e-12F);
   }
 
-  __device__ void store_activated(Conv3dMmaSums<V>& sums, int m, int half, int64_t pixel,
-                                  float scale) const {
+  template <typename Access>
+  __device__ __forceinline__ void store_activated(Conv3dMmaSums<V>& sums, int m, int half,
+                                                  int offset, float scale) const {
 #pragma unroll
     for (int run = 0; run < kRuns; ++run) {
       const int c = channel(run);
-      if (c >= p_.c_out) continue;
-      float values[4] = {};
+      const int count = offset >= 0 ? p_.c_out - c : 0;
+      if (count <= 0) continue;
+      float values[kRun];
+      Access::load_gamma(values, p_.gamma, c, count);
 #pragma unroll
       for (int i = 0; i < kRun; ++i) {
-        const float gamma = c + i < p_.c_out ? p_.gamma[c + i] : 0.0F;
-        values[i] = sum(sums, m, half, run, i) * scale * gamma;
-        if (p_.silu) values[i] = silu(values[i]);
+        values[i] *= sum(sums, m, half, run, i) * scale;
+        if (p_.silu) values[i] = kIsFloat ? silu(values[i]) : silu_16(values[i]);
       }
-      store(p_.activated, p_.activated_type, pixel * p_.c_out + c, c, values);
+      Access::store(p_.activated, p_.activated_type, first_ + (offset + c), values, count);
     }
   }
 
@@ -181,6 +243,7 @@ class Conv3dMmaEpilogue {
   int warp_n_;
   int group_;
   int first_channel_;
+  int64_t first_;  // element of y and activated that is the tile's
 };
 
 }  // namespace zoetrope::cuda

@@ -89,11 +89,12 @@ bool copies_16_bytes(const Conv3dMmaImage& image) {
          image.pixel_bytes % 16 == 0 && image.channel_bytes % 16 == 0;
 }
 
-bool copies_four(const Conv3dArgs& args) {
-  const auto fits = [](const void* data, DType type) {
-    return is_aligned(data, 4 * size_of(type));
+bool is_wide(const Conv3dArgs& args) {
+  const int64_t size = size_of(args.operands);
+  const auto fits = [&](const void* data, DType type) {
+    return data == nullptr || (size_of(type) == size && is_aligned(data, 4 * size));
   };
-  return args.c_out % 4 == 0 && fits(args.y, args.y_type) &&
+  return args.c_out % 4 == 0 && is_aligned(args.gamma, 16) && fits(args.y, args.y_type) &&
          fits(args.activated, args.activated_type) && fits(args.residual, args.residual_type);
 }
 
@@ -133,7 +134,7 @@ class Launch {
     p_.y_type = args_.y_type;
     p_.activated_type = args_.activated_type;
     p_.aligned = copies_16_bytes(p_.x) && (p_.shortcut.chunks == 0 || copies_16_bytes(p_.shortcut));
-    p_.four_at_once = copies_four(args_);
+    p_.wide = is_wide(args_);
     p_.silu = args_.silu;
     p_.c_out = static_cast<int32_t>(args_.c_out);
     p_.root_channels = std::sqrt(static_cast<float>(args_.c_out));
@@ -142,8 +143,8 @@ class Launch {
   void set_taps() {
     p_.first_tap = static_cast<int32_t>(args_.first_tap);
     p_.kernel_time = static_cast<int32_t>(args_.kernel_time);
+    p_.kernel_height = static_cast<int32_t>(args_.kernel_height);
     p_.kernel_width = static_cast<int32_t>(args_.kernel_width);
-    p_.plane_taps = static_cast<int32_t>(args_.kernel_height * args_.kernel_width);
     p_.stride_time = static_cast<int32_t>(args_.stride_time);
     p_.stride_space = static_cast<int32_t>(args_.stride_space);
     p_.pad_before = static_cast<int32_t>(args_.pad_before);
@@ -165,11 +166,13 @@ class Launch {
     p_.space_scale = phases ? 2 : 1;
     p_.out_width = phases ? 2 * grid.width : grid.width;
     p_.out_frame_pixels = args_.out_height * args_.out_width;
+    count_of(int64_t{p_.space_scale} * rows_ * p_.out_width * args_.c_out, "elements of some rows");
   }
 
   void set_weights() {
     const int64_t stage = block_filters_ * kChunkBytes;
-    p_.block_weight_bytes = args_.kernel_time * p_.x.chunks * p_.plane_taps * stage;
+    p_.block_weight_bytes =
+        args_.kernel_time * p_.x.chunks * args_.kernel_height * args_.kernel_width * stage;
     p_.part_weight_bytes = p_.blocks * p_.block_weight_bytes;
     p_.block_shortcut_bytes = p_.shortcut.chunks * stage;
   }
@@ -182,7 +185,7 @@ class Launch {
     // Two steps ahead of one of the last tap lie two boxes more if each serves one step.
     const int64_t stages_a = p_.shortcut.chunks > 0 ? kConv3dMmaStagesB : 2;
     const int64_t bytes = stages_a * pixels * kConv3dMmaPixelBytes + stages_b;
-    p_.whole_plane = p_.plane_taps > 1 && bytes <= kMostSharedBytes;
+    p_.whole_plane = args_.kernel_height * args_.kernel_width > 1 && bytes <= kMostSharedBytes;
     if (p_.whole_plane) {
       p_.box = {.row = static_cast<int32_t>(row),
                 .pixels = static_cast<int32_t>(pixels),

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights in the order in which conv3d_mma's lanes read them:
-//   (part, block of filters, tap in time, chunk of channels, tap in space, 8 filters, lane, 16
-//   bytes)
-// A chunk is 64 bytes of channels, zero beyond c_in, as are filters beyond the part's. The 16 bytes
-// of lane 4 g + t are, for filter g of the 8, the 4 bytes of channels at 4 t, 16 + 4 t, 32 + 4 t
-// and 48 + 4 t: both operands of two matrix products.
+//   (part, block of filters, tap in time, chunk of channels, tap in space,
+//    half of the chunk, 16 filters, lane, 16 bytes)
+// A chunk is 64 bytes of channels, zero beyond c_in, as are filters beyond the part's. See
+// Conv3dMmaLane.
 #include <algorithm>
 #include <string>
 
 #include "base/dtype.h"
 #include "base/fail.h"
 #include "cuda/kernels/conv3d_mma.h"
+#include "cuda/kernels/conv3d_mma_lane.h"
 
 namespace zoetrope::cuda {
 namespace {
@@ -20,30 +20,20 @@ constexpr int64_t kLaneBytes = 16;
 
 int64_t divide_up(int64_t value, int64_t divisor) { return (value + divisor - 1) / divisor; }
 
-// Of a block, the filter that is column g of the matrix product with filters 8 tile on. Where
-// tiles come in pairs, a lane's four sums of a pair belong to neighbours, so that they are stored
-// together.
-int64_t filter_of(int64_t block_filters, int64_t tile, int64_t g) {
-  if (block_filters == 8) return g;
-  return tile / 2 * 16 + g / 2 * 4 + tile % 2 * 2 + g % 2;
-}
-
 // One tap and chunk of one block: block_filters * 64 bytes.
 void pack_step(const Conv3dMmaLayout& layout, const Conv3dWeight& weight, int64_t first_filter,
                int64_t tap, int64_t first_channel, std::byte* to) {
   const int64_t size = size_of(layout.operands);
-  const int64_t run = 4 / size;  // channels of 4 bytes
   const int64_t taps = weight.kernel_time * weight.plane_taps;
-  for (int64_t tile = 0; tile < layout.block_filters / 8; ++tile) {
-    for (int64_t lane = 0; lane < 32; ++lane, to += kLaneBytes) {
-      const int64_t filter = first_filter + filter_of(layout.block_filters, tile, lane / 4);
-      if (filter >= weight.filters) continue;
-      for (int64_t i = 0; i < kLaneBytes / size; ++i) {
-        const int64_t c = first_channel + i / run * (16 / size) + lane % 4 * run + i % run;
-        if (c >= weight.c_in) continue;
-        const float value = weight.values[(filter * weight.c_in + c) * taps + tap];
-        store_from_float(to, layout.operands, i, value);
-      }
+  const int64_t lanes = layout.block_filters * kChunkBytes / kLaneBytes;
+  for (int64_t index = 0; index < lanes; ++index, to += kLaneBytes) {
+    const Conv3dMmaLane lane(index, layout.block_filters, size);
+    for (int64_t i = 0; i < kLaneBytes / size; ++i) {
+      const int64_t filter = first_filter + lane.filter(i);
+      const int64_t c = first_channel + lane.channel(i);
+      if (filter >= weight.filters || c >= weight.c_in) continue;
+      const float value = weight.values[(filter * weight.c_in + c) * taps + tap];
+      store_from_float(to, layout.operands, i, value);
     }
   }
 }

@@ -48,8 +48,8 @@ struct Conv3dMmaParams {
 
   int32_t first_tap;
   int32_t kernel_time;
+  int32_t kernel_height;
   int32_t kernel_width;
-  int32_t plane_taps;
   int32_t stride_time;
   int32_t stride_space;
   int32_t pad_before;
@@ -75,8 +75,8 @@ struct Conv3dMmaParams {
   int32_t out_width;
   int64_t out_frame_pixels;
   int32_t c_out;
-  bool aligned;       // 16 bytes of x's and the shortcut's channels can be copied at once
-  bool four_at_once;  // outputs and residual are read and written four channels at a time
+  bool aligned;  // 16 bytes of x's and the shortcut's channels can be copied at once
+  bool wide;     // outputs and residual go four channels at a time, in the width of the operands
   bool silu;
   float root_channels;  // sqrt(c_out)
 };

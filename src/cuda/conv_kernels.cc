@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/conv_kernels.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <sstream>
+
+#include "base/dtype.h"
+#include "base/fail.h"
+#include "cuda/kernels/conv3d_mma.h"
+#include "cuda/kernels/conv3d_sm90.h"
+
+namespace zoetrope::cuda {
+namespace {
+
+std::string sm90_refusal(const Conv3dArgs& args, int capability) {
+  if (capability != 90) {
+    return fmt::format("it needs compute capability 9.0, this is {}.{}", capability / 10,
+                       capability % 10);
+  }
+  return conv3d_sm90_refusal(args);
+}
+
+int64_t sm90_stride(const Conv3dArgs& args) { return args.stride_space; }
+
+std::vector<std::byte> sm90_pack(const ConvLayout& layout, const std::vector<int64_t>& shape,
+                                 const float* values) {
+  const Conv3dSm90Weight weight = {.values = values,
+                                   .filters = shape[0],
+                                   .c_in = shape[1],
+                                   .kernel_time = shape[2],
+                                   .kernel_height = shape[3],
+                                   .kernel_width = shape[4],
+                                   .stride_space = layout.variant,
+                                   .parts = layout.parts,
+                                   .operands = layout.operands};
+  std::vector<std::byte> packed(static_cast<size_t>(conv3d_sm90_packed_bytes(weight)));
+  conv3d_sm90_pack(weight, packed.data());
+  return packed;
+}
+
+cudaError_t sm90_run(const Conv3dArgs& args, cudaStream_t stream) {
+  return conv3d_sm90(args, conv3d_sm90_tile(args), stream);
+}
+
+std::string mma_refusal(const Conv3dArgs& args, int /*capability*/) {
+  if (args.shortcut != nullptr && args.store != Conv3dStore::kPlain) {
+    return "a shortcut where results are interleaved";
+  }
+  if (args.gamma != nullptr && args.c_out > kConv3dMmaMostNormed) {
+    return fmt::format("a norm over {} channels; there are kernels for up to {}", args.c_out,
+                       kConv3dMmaMostNormed);
+  }
+  return "";
+}
+
+int64_t mma_block(const Conv3dArgs& args) {
+  return conv3d_mma_block(args.c_out, args.gamma != nullptr);
+}
+
+std::vector<std::byte> mma_pack(const ConvLayout& layout, const std::vector<int64_t>& shape,
+                                const float* values) {
+  const Conv3dMmaLayout of_kernel = {
+      .operands = layout.operands, .block_filters = layout.variant, .parts = layout.parts};
+  const Conv3dWeight weight = {.values = values,
+                               .filters = shape[0],
+                               .c_in = shape[1],
+                               .kernel_time = shape[2],
+                               .plane_taps = shape[3] * shape[4]};
+  std::vector<std::byte> packed(static_cast<size_t>(conv3d_mma_packed_bytes(of_kernel, weight)));
+  conv3d_mma_pack(of_kernel, weight, packed.data());
+  return packed;
+}
+
+cudaError_t mma_run(const Conv3dArgs& args, cudaStream_t stream) {
+  return conv3d_mma(args, mma_block(args), stream);
+}
+
+constexpr std::array kKernels = {
+    ConvKernel{"conv3d_sm90", sm90_refusal, sm90_stride, sm90_pack, sm90_run},
+    ConvKernel{"conv3d_mma", mma_refusal, mma_block, mma_pack, mma_run}};
+
+}  // namespace
+
+std::string ConvLayout::text() const {
+  return fmt::format("{}/{}/{}/{}", kernel, name_of(operands), variant, parts);
+}
+
+ConvLayout ConvLayout::parse(const std::string& text) {
+  std::istringstream fields(text);
+  ConvLayout layout;
+  std::string type;
+  char slash = 0;
+  std::getline(fields, layout.kernel, '/');
+  std::getline(fields, type, '/');
+  fields >> layout.variant >> slash >> layout.parts;
+  const auto operands = parse_dtype(type);
+  ZOETROPE_CHECK(operands && fields, text);
+  layout.operands = *operands;
+  return layout;
+}
+
+std::span<const ConvKernel> conv_kernels() { return kKernels; }
+
+std::string step_kernel_name(const char* kernel, DType operands) {
+  const char* type = operands == DType::kFloat32   ? "f32"
+                     : operands == DType::kFloat16 ? "f16"
+                                                   : "bf16";
+  return fmt::format("{}_{}", kernel, type);
+}
+
+}  // namespace zoetrope::cuda
