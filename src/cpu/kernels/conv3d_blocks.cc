@@ -123,7 +123,8 @@ WinogradBlocks plan_winograd(const Conv3dArgs& args, const Conv3dTile& tile, int
   blocks.lanes = tile.lanes;
   // Small convs are cut finer, so that all threads finish together.
   const int64_t share = divide_up(blocks.tiles, 4 * int64_t{threads});
-  const int64_t most = kWinogradSums / (16 * blocks.panels * blocks.panel_channels);
+  const int64_t most =
+      kWinogradFloats / (16 * (blocks.panels * blocks.panel_channels + blocks.chunk_channels));
   const int64_t limit =
       std::min(std::max(share, kLeastWinogradTiles), std::max(most, kWinogradTiles));
   blocks.block_tiles = round_up(even_part(std::max<int64_t>(blocks.tiles, 1), limit), tile.rows);

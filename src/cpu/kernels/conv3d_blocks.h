@@ -16,11 +16,11 @@ namespace zoetrope::cpu {
 inline constexpr int64_t kBlockPixels = 240;
 // Sums that wait for a norm, at most, in floats: half of a second-level cache of 1 MiB.
 inline constexpr int64_t kBlockSums = 131072;
-// Sums of a Winograd item, at most, in floats, unless that leaves fewer tiles than
-// kWinogradTiles: half of a second-level cache of 2 MiB. Transforming a panel's weights takes the
-// time of a few tiles' products, so too few tiles cost more than sums beyond the cache; small
-// convs are cut down to kLeastWinogradTiles.
-inline constexpr int64_t kWinogradSums = 262144;
+// Sums and pixels of a Winograd item, at most, in floats, unless that leaves fewer tiles than
+// kWinogradTiles: most of a second-level cache of 2 MiB, which the weights share. Transforming a
+// panel's weights takes the time of a few tiles' products, so too few tiles cost more than sums
+// beyond the cache; small convs are cut down to kLeastWinogradTiles.
+inline constexpr int64_t kWinogradFloats = 294912;
 inline constexpr int64_t kWinogradTiles = 64;
 inline constexpr int64_t kLeastWinogradTiles = 32;
 // Taps of a chunk, at most.

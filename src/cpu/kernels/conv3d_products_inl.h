@@ -84,6 +84,15 @@ struct AddTo {
   }
 };
 
+// totals[i][j] = sums
+template <int vectors>
+struct StoreTo {
+  float* totals;
+  HWY_INLINE void operator()(int i, int j, FloatVector sums) const {
+    hn::StoreU(sums, FloatTag(), totals + (i * vectors + j) * vector_lanes());
+  }
+};
+
 // What multiplies a chunk's weights with one tile of pixels after another.
 template <class Operands, int vectors>
 class Multiplier;

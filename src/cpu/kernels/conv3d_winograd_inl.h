@@ -98,7 +98,6 @@ class WinogradItem {
   }
 
   void run() {
-    std::fill_n(sums_, blocks_.sums(), 0.0F);
     for (int64_t time = args_.first_tap; time < args_.kernel_time; ++time) {
       for (int64_t channel = 0; channel < args_.c_in; channel += blocks_.chunk_channels) {
         add_chunk(time, channel, std::min(blocks_.chunk_channels, args_.c_in - channel));
@@ -152,9 +151,14 @@ class WinogradItem {
 
   HWY_INLINE void add_chunk(int64_t time, int64_t channel, int64_t count) {
     transform_pixels(time, channel, count);
+    const bool first = time == args_.first_tap && channel == 0;
     for_each_panel([&]<int vectors>(int64_t panel) HWY_ATTR {
       transform_weights<vectors>(time, channel, count, panel);
-      add_products<vectors>(count, panel);
+      if (first) {
+        add_products<vectors, StoreTo<vectors>>(count, panel);
+      } else {
+        add_products<vectors, AddTo<vectors>>(count, panel);
+      }
     });
   }
 
@@ -234,7 +238,7 @@ class WinogradItem {
   }
 
   // sums_: panel after panel, each (kProducts, block_tiles, vectors * lanes)
-  template <int vectors>
+  template <int vectors, class Finish>
   HWY_INLINE void add_products(int64_t count, int64_t panel) {
     const int64_t stride = vectors * lanes_;
     const int64_t row = round_up(count, lanes_);
@@ -247,7 +251,7 @@ class WinogradItem {
         for (int64_t i = 0; i < kTileRows; ++i) {
           rows[i] = pixels + std::min(tile + i, tiles_ - 1) * row;  // some twice, and never used
         }
-        multiply<vectors>(rows, 1, count, weights, AddTo<vectors>{sums + tile * stride});
+        multiply<vectors>(rows, 1, count, weights, Finish{sums + tile * stride});
       }
     }
   }
