@@ -52,7 +52,7 @@ void add_inputs(CLI::App* command, TypedOptions& typed, const char* input, const
 void add_model(CLI::App* command, TypedOptions& typed) {
   option(command, kModel, "--weights", "W", typed.weights, kWeightsHelp);
   option(command, kModel, "--device", "NAME", typed.device,
-         "auto or cpu (default auto); `zoetrope devices` lists them");
+         "auto, cpu, cuda or cuda:N (default auto); `zoetrope devices` lists them");
   option(command, kModel, "--dtype", "TYPE", typed.dtype,
          "operand type: float32, bfloat16, or auto: bfloat16 where the processor multiplies it");
   const std::string& name = command->get_name();
