@@ -97,8 +97,8 @@ TEST(FromTensors, RefusesValuesThatAreNotFinite) {
     }
   }
   Tensors damaged;
-  const auto values = std::static_pointer_cast<std::vector<float>>(
-      damaged.find("decoder.conv1.weight").storage);
+  const auto values =
+      std::static_pointer_cast<std::vector<float>>(damaged.find("decoder.conv1.weight").storage);
   values->back() = std::nanf("");
   EXPECT_THAT(load_error(damaged.tensors), HasSubstr("tensor decoder.conv1.weight"));
 }

@@ -195,7 +195,7 @@ class Launch {
     }
     p_.stages_a = p_.whole_plane ? static_cast<int32_t>(stages_a) : kConv3dMmaStagesB;
     p_.stage_a_bytes = std::max(p_.box.pixels, rows_ * kTileWidth) * kConv3dMmaPixelBytes;
-    shared_bytes_ = static_cast<int>(p_.stages_a * p_.stage_a_bytes + stages_b);
+    shared_bytes_ = static_cast<int>(int64_t{p_.stages_a} * p_.stage_a_bytes + stages_b);
   }
 
   const Conv3dArgs& args_;
