@@ -10,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/report.h"
+#include "cli/standard_streams.h"
 
 namespace zoetrope::cli {
 namespace {
@@ -37,7 +38,7 @@ int run_command(const Options& options) {
 int run(int argc, const char* const* argv) {
   catch_interrupts();
   if (argc < 2) {
-    std::fputs(overview().c_str(), stderr);
+    write_stderr(overview());
     return exit_code(ErrorCode::kInvalidArgument);
   }
   const CommandLine line = parse_command_line(argc, argv);
@@ -67,6 +68,7 @@ int run_and_report(int argc, const char* const* argv) {
 }  // namespace zoetrope::cli
 
 int main(int argc, char** argv) {
+  zoetrope::cli::take_standard_streams();
   int status = zoetrope::cli::run_and_report(argc, argv);
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (!written && status == zoetrope::cli::kExitOk) {

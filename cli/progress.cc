@@ -7,8 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
+
+#include "cli/standard_streams.h"
 
 namespace zoetrope::cli {
 namespace {
@@ -76,8 +77,7 @@ void Progress::finish() {
 
 void Progress::clear() {
   if (!visible_) return;
-  std::fputs("\r\033[K", stderr);
-  std::fflush(stderr);
+  write_stderr("\r\033[K");
   visible_ = false;
 }
 
@@ -95,14 +95,15 @@ void Progress::write() {
   if (kind_ == ProgressKind::kLines) {
     const std::string total = total_ ? fmt::format(" of {}", *total_) : "";
     const std::string eta = timed ? ", " + clock_text(left) + " left" : "";
-    fmt::print(stderr, "{}: {}{} {}, {:.2f} a second{}\n", task_, done, total, unit_, rate, eta);
+    write_stderr(
+        fmt::format("{}: {}{} {}, {:.2f} a second{}\n", task_, done, total, unit_, rate, eta));
     return;
   }
   nlohmann::ordered_json line = {{"task", task_}, {"unit", unit_}, {"done", done}};
   line["total"] = total_ ? nlohmann::ordered_json(*total_) : nlohmann::ordered_json();
   line["rate"] = rate;
   line["seconds_left"] = timed ? nlohmann::ordered_json(left) : nlohmann::ordered_json();
-  fmt::print(stderr, "{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  write_stderr(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 // clip.mp4 [=======>        ]  45 %  8/17 frames  1.42/s  0:06 left
@@ -129,8 +130,7 @@ void Progress::write_bar(double rate) {
                       filled < room ? 1 : 0, share * 100);
     if (filled + 1 < room) bar.insert(bar.find(']'), static_cast<size_t>(room - filled - 1), ' ');
   }
-  fmt::print(stderr, "\r\033[K{}{} {}", left, bar, right);
-  std::fflush(stderr);
+  write_stderr(fmt::format("\r\033[K{}{} {}", left, bar, right));
   visible_ = true;
 }
 

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cli/standard_streams.h"
+
 namespace zoetrope::cli {
 namespace {
 
@@ -97,7 +99,7 @@ std::string one_line(std::string_view text) {
 }
 
 void print_error(std::string_view message) {
-  fmt::print(stderr, "zoetrope: {}\n", one_line(message));
+  write_stderr(fmt::format("zoetrope: {}\n", one_line(message)));
 }
 
 Report::Report(const Options& options, bool stdout_taken)
@@ -111,7 +113,7 @@ void Report::note(const std::string& text) {
   if (quiet_ || text == last_note_) return;
   last_note_ = text;
   progress_.clear();
-  fmt::print(stderr, "note: {}\n", one_line(text));
+  write_stderr(fmt::format("note: {}\n", one_line(text)));
 }
 
 void Report::error(std::string_view message) {
