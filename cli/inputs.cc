@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/fail.h"
+#include "base/output_file.h"
 #include "media/frame_folder.h"
 #include "media/video.h"
 
@@ -157,6 +158,7 @@ void check_distinct(const Options& options, const std::vector<Job>& jobs) {
 void check_existing(const Options& options, bool many, Job& job) {
   std::error_code ignored;
   if (job.output == "-" || !fs::exists(job.output, ignored)) return;
+  check_replaceable(job.output);
   const bool folder = is_folder(job.output);
   if (folder && fs::is_empty(job.output, ignored)) return;
   if (many && !options.overwrite) {

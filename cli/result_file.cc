@@ -63,10 +63,10 @@ ResultFile::ResultFile(const Options& options) : to_stdout_(options.measure.json
   if (fs::is_directory(path, error) || path.ends_with('/')) {
     fail(ErrorCode::kIo, "--json {}: expected a file, found a folder; name a file in it", path);
   }
+  file_.emplace(path);  // first: what it refuses, -y does not help
   if (fs::exists(path, error) && !options.overwrite) {
     fail(ErrorCode::kIo, "--json {}: exists; -y replaces it", path);
   }
-  file_.emplace(path);
 }
 
 void ResultFile::write(const Json& results) {

@@ -43,26 +43,53 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-std::string temporary_name(const fs::path& path) {
+// What `path`, which may not exist, points to in the end.
+fs::path target_of(const fs::path& path) {
+  constexpr int kMostLinks = 40;  // as Linux
+  std::error_code error;
+  fs::path target = path;
+  for (int links = 0; links <= kMostLinks; ++links) {
+    if (!fs::is_symlink(fs::symlink_status(target, error))) return target;
+    const fs::path next = fs::read_symlink(target, error);
+    if (error) fail(ErrorCode::kIo, "{}: {}", path.string(), error.message());
+    target = target.parent_path() / next;  // `next` alone if it begins at the root
+  }
+  fail(ErrorCode::kIo, "{}: expected a file, found links that lead nowhere: name another output",
+       path.string());
+}
+
+// Beside `target`, as a new file with the extension of `path`.
+std::string temporary_name(const fs::path& target, const fs::path& path) {
   static std::atomic<int> counter = 0;
   const std::string ending =
       fmt::format(".{}-{}.partial{}", getpid(), counter.fetch_add(1), path.extension().string());
-  const std::string stem = shortened(path.stem().string(), folder_of(path), ending.size() + 1);
-  return (path.parent_path() / fmt::format(".{}{}", stem, ending)).string();
+  const std::string stem = shortened(path.stem().string(), folder_of(target), ending.size() + 1);
+  return (target.parent_path() / fmt::format(".{}{}", stem, ending)).string();
 }
 
-// The name of an output that is not whole; from the second on, with its number.
-std::string partial_name(const fs::path& path, int number) {
+// Beside `target`, the name of an output that is not whole; from the second on, with its number.
+std::string partial_name(const fs::path& target, const fs::path& path, int number) {
   const std::string ending = fmt::format(
       ".partial{}{}", number == 1 ? "" : fmt::format("-{}", number), path.extension().string());
-  const std::string stem = shortened(path.stem().string(), folder_of(path), ending.size());
-  return (path.parent_path() / (stem + ending)).string();
+  const std::string stem = shortened(path.stem().string(), folder_of(target), ending.size());
+  return (target.parent_path() / (stem + ending)).string();
 }
 
 }  // namespace
 
+void check_replaceable(const std::string& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  if (!fs::exists(status) || fs::is_regular_file(status) || fs::is_directory(status)) return;
+  const char* kind = fs::is_fifo(status) ? "pipe" : fs::is_socket(status) ? "socket" : "device";
+  fail(ErrorCode::kIo, "{}: expected a file or a new name, found a {}: for standard output, say -",
+       path, kind);
+}
+
 PendingOutput::PendingOutput(std::string path) : path_(std::move(path)) {
-  const fs::path folder = folder_of(path_);
+  check_replaceable(path_);
+  target_ = target_of(path_);
+  const fs::path folder = folder_of(target_);
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored)) {
     fail(ErrorCode::kIo, "{}: folder {} does not exist", path_, folder.string());
@@ -70,12 +97,12 @@ PendingOutput::PendingOutput(std::string path) : path_(std::move(path)) {
   if (access(folder.c_str(), W_OK) != 0) {
     fail(ErrorCode::kIo, "{}: folder {}: {}", path_, folder.string(), std::strerror(errno));
   }
-  const size_t size = fs::path(path_).filename().string().size();
+  const size_t size = fs::path(target_).filename().string().size();
   if (size > longest_name(folder)) {
     fail(ErrorCode::kIo, "{}: expected a name of at most {} bytes, found {}: choose a shorter one",
          path_, longest_name(folder), size);
   }
-  temporary_path_ = temporary_name(path_);
+  temporary_path_ = temporary_name(target_, path_);
 }
 
 PendingOutput::~PendingOutput() {
@@ -95,13 +122,13 @@ void PendingOutput::move_to(const std::string& path) {
   committed_ = true;
 }
 
-void PendingOutput::commit() { move_to(path_); }
+void PendingOutput::commit() { move_to(target_); }
 
 std::string PendingOutput::commit_partial() {
   std::error_code ignored;
   std::string path;
   for (int number = 1; path.empty() || fs::exists(fs::symlink_status(path, ignored)); ++number) {
-    path = partial_name(path_, number);
+    path = partial_name(target_, path_, number);
   }
   move_to(path);
   return path;

@@ -6,11 +6,17 @@
 
 namespace zoetrope {
 
+// Throws kIo if `path` exists and is neither a file nor a folder, nor a link to one: a device or a
+// pipe, which a new file would take the place of.
+void check_replaceable(const std::string& path);
+
 // Reserves a temporary path beside `path`, with the same extension. commit() moves it into place;
-// without commit() the destructor removes it. Works for files and folders alike.
+// without commit() the destructor removes it. Works for files and folders alike. A symbolic link
+// stays: what it points to is replaced.
 class PendingOutput {
  public:
-  // Throws kIo if the folder of `path` is missing or not writable, or the name too long for it.
+  // Throws kIo if the folder of `path` is missing or not writable, the name too long for it, or
+  // what is there cannot be replaced.
   explicit PendingOutput(std::string path);
   ~PendingOutput();
   PendingOutput(const PendingOutput&) = delete;
@@ -28,6 +34,7 @@ class PendingOutput {
   void move_to(const std::string& path);
 
   std::string path_;
+  std::string target_;  // what `path_` points to; itself if it is no link
   std::string temporary_path_;
   bool committed_ = false;
 };

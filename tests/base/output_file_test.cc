@@ -2,6 +2,7 @@
 #include "base/output_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -105,6 +106,47 @@ TEST(PendingOutput, LongNamesWorkAsFarAsTheFileSystemAllows) {
 
   EXPECT_THAT(refusal(ErrorCode::kIo, [&] { PendingOutput too(folder.path("xxx" + longest)); }),
               testing::HasSubstr("at most 255 bytes"));
+}
+
+TEST(PendingOutput, WhatALinkPointsToIsReplaced) {
+  const ScratchFolder folder;
+  folder.write("store/a1b2", "old");
+  fs::create_symlink("store/a1b2", folder.path("second"));
+  fs::create_symlink("second", folder.path("clip.mp4"));
+  fs::create_symlink(folder.path("store/new.mp4"), folder.path("new.mp4"));
+  for (const auto& [name, target] :
+       {std::pair{"clip.mp4", "store/a1b2"}, {"new.mp4", "store/new.mp4"}}) {
+    PendingOutput output(folder.path(name));
+    EXPECT_EQ(fs::path(output.temporary_path()).extension(), ".mp4");
+    folder.write("store/" + name_of_temporary(output), "new");
+    output.commit();
+    EXPECT_TRUE(fs::is_symlink(folder.path(name))) << name;
+    EXPECT_EQ(read_file(folder.path(target)), "new") << name;
+  }
+  EXPECT_TRUE(fs::is_symlink(folder.path("second")));
+  PendingOutput half(folder.path("clip.mp4"));
+  folder.write("store/" + name_of_temporary(half), "half");
+  EXPECT_EQ(read_file(half.commit_partial()), "half");
+  EXPECT_EQ(read_file(folder.path("store/a1b2")), "new");
+}
+
+TEST(PendingOutput, RefusesLinksThatLeadNowhere) {
+  const ScratchFolder folder;
+  fs::create_symlink("b.mp4", folder.path("a.mp4"));
+  fs::create_symlink("a.mp4", folder.path("b.mp4"));
+  EXPECT_THAT(refusal(ErrorCode::kIo, [&] { PendingOutput output(folder.path("a.mp4")); }),
+              testing::HasSubstr("lead nowhere"));
+}
+
+TEST(PendingOutput, RefusesWhatIsNoFile) {
+  const ScratchFolder folder;
+  ASSERT_EQ(mkfifo(folder.path("pipe.mp4").c_str(), 0600), 0);
+  fs::create_symlink("pipe.mp4", folder.path("link.mp4"));
+  for (const char* name : {"pipe.mp4", "link.mp4"}) {
+    EXPECT_THAT(refusal(ErrorCode::kIo, [&] { PendingOutput output(folder.path(name)); }),
+                testing::HasSubstr("found a pipe: for standard output, say -"));
+    EXPECT_TRUE(fs::is_fifo(folder.path(name)));
+  }
 }
 
 TEST(PendingOutput, RefusesAMissingFolder) {

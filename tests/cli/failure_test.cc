@@ -2,6 +2,7 @@
 // Everything that goes wrong: one line, the right exit status, and nothing left behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <filesystem>
@@ -114,6 +115,22 @@ TEST_F(Failure, ValuesThatAreNotFiniteAreNamed) {
   write_npy(folder_.path("video.npy"), video);
   expect(3, "found -inf at [0,0,0,0]", encode(folder_.path("video.npy")));
   EXPECT_EQ(zoetrope({"inspect", folder_.path("video.npy")}).status, 0);
+}
+
+TEST_F(Failure, APipeIsNotReplaced) {
+  const ScratchFolder folder;
+  const std::string pipe = folder.path("out.safetensors");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const char* more : {"--quiet", "-y"}) {
+    for (const Words& words :
+         {Words{"encode", clip_, "-o", pipe}, Words{"roundtrip", clip_, "-o", pipe},
+          Words{"bench", "encode", "--json", pipe}}) {
+      Words all = words;
+      all.insert(all.end(), {"--weights", "random:8:2", more});
+      expect(3, "found a pipe: for standard output, say -", all);
+      EXPECT_TRUE(std::filesystem::is_fifo(pipe)) << words[0];
+    }
+  }
 }
 
 TEST_F(Failure, AFolderOfOtherThingsIsNotReplaced) {
