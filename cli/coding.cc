@@ -48,10 +48,32 @@ Encoding::Encoding(const Autoencoder& model, const Settings& settings, Sink sink
 void Encoding::push(const media::Frames& frames) {
   const media::Frames fitted = fit_frames(frames, settings_.fitted, fitted_frames_);
   frames_ += frames.count;
-  encode(fitted);
+  const bool enough = fitted.count >= info_.temporal_stride * stream_.frames_per_step();
+  if (enough && gathered_frames_ == 0) {
+    encode(fitted);
+  } else {
+    gather(fitted);
+  }
   const int64_t bytes = media::frame_bytes(fitted.format, fitted.height, fitted.width);
   const auto* data = static_cast<const std::byte*>(fitted.data);
   last_frame_.assign(data + (fitted.count - 1) * bytes, data + fitted.count * bytes);
+}
+
+void Encoding::gather(const media::Frames& frames) {
+  const int64_t bytes =
+      frames.count * media::frame_bytes(frames.format, frames.height, frames.width);
+  const auto* data = static_cast<const std::byte*>(frames.data);
+  gathered_.insert(gathered_.end(), data, data + bytes);
+  gathered_frames_ += frames.count;
+  if (gathered_frames_ >= info_.temporal_stride * stream_.frames_per_step()) encode_gathered();
+}
+
+void Encoding::encode_gathered() {
+  if (gathered_frames_ == 0) return;
+  const FittedSize& fitted = settings_.fitted;
+  encode({settings_.format, gathered_frames_, fitted.height, fitted.width, gathered_.data()});
+  gathered_.clear();
+  gathered_frames_ = 0;
 }
 
 void Encoding::encode(const media::Frames& frames) {
@@ -73,6 +95,7 @@ void Encoding::encode(const media::Frames& frames) {
 }
 
 int64_t Encoding::finish() {
+  encode_gathered();
   const int64_t missing = frames_ > 0 ? missing_frames(frames_, info_.temporal_stride) : 0;
   const FittedSize& fitted = settings_.fitted;
   if (settings_.fit_frames == FitFrames::kPad) {

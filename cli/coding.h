@@ -39,6 +39,8 @@ class Encoding {
 
  private:
   void encode(const media::Frames& frames);
+  void gather(const media::Frames& frames);
+  void encode_gathered();
 
   const ModelInfo& info_;
   Settings settings_;
@@ -48,7 +50,9 @@ class Encoding {
   int64_t latent_frames_ = 0;
   std::vector<std::byte> fitted_frames_;
   std::vector<std::byte> last_frame_;  // fitted
-  std::vector<float> latent_;          // (c, n, h, w)
+  std::vector<std::byte> gathered_;    // fitted frames until there are enough for a step
+  int64_t gathered_frames_ = 0;
+  std::vector<float> latent_;  // (c, n, h, w)
   std::vector<float> mean_;
   std::vector<float> logvar_;
 };
@@ -67,6 +71,8 @@ class Decoding {
   using Sink = std::function<void(const media::Frames&)>;
 
   Decoding(const Autoencoder& model, const Settings& settings, Sink sink);
+
+  int64_t frames_per_step() const { return stream_.frames_per_step(); }
 
   // float32 [C, count, h, w]
   void push(int64_t count, const float* latent);

@@ -54,7 +54,8 @@ void add_model(CLI::App* command, TypedOptions& typed) {
   option(command, kModel, "--device", "NAME", typed.device,
          "auto, cpu, cuda or cuda:N (default auto); `zoetrope devices` lists them");
   option(command, kModel, "--dtype", "TYPE", typed.dtype,
-         "operand type: float32, bfloat16, or auto: bfloat16 where the processor multiplies it");
+         "operand type: auto, float32, bfloat16 or, on GPUs, float16 (where the weights prove its "
+         "range, bfloat16 elsewhere); auto is bfloat16 where the device multiplies it");
   const std::string& name = command->get_name();
   if (name == "encode" || name == "roundtrip") {
     option(command, kModel, "--encode-dtype", "TYPE", typed.encode_dtype, "the encoder's alone");

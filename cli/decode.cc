@@ -136,7 +136,7 @@ class DecodeCommand {
     });
     report_.progress().start(job.input, "frames", target.frames);
 
-    const int64_t step = std::max<int64_t>(1, options_.stream.frames_per_step);
+    const int64_t step = decoding.frames_per_step();
     std::vector<float> block(
         static_cast<size_t>(latents.channels * step * latents.height * latents.width));
     for (int64_t count = 0; (count = reader.read(step, block.data())) > 0;) {

@@ -47,6 +47,14 @@ TensorView view_of(std::vector<float>& values, const std::vector<int64_t>& shape
   return view;
 }
 
+// Of the CPU, where it does the work; one that waits for a GPU.
+int threads_of(const LoadOptions& load) {
+  if (load.threads > 0) return load.threads;
+  const std::vector<DeviceDescription> all = devices();
+  const auto found = std::ranges::find(all, load.device, &DeviceDescription::id);
+  return std::max(1, (found == all.end() ? all.front() : *found).threads);
+}
+
 StreamOptions stream_options(const Options& options) {
   StreamOptions stream = options.stream;
   stream.height = options.measure.size.height;
@@ -74,7 +82,7 @@ MeasuredJob::MeasuredJob(const Options& options, Report& report, const Observer&
       report_(report),
       model_(load_model(options, options.measure.decode ? Half::kDecoder : Half::kEncoder, report)),
       stream_options_(stream_options(options)),
-      threads_(options.load.threads > 0 ? options.load.threads : devices().at(0).threads) {
+      threads_(threads_of(options.load)) {
   check_job();
   stream_options_.observer = observer;
   stream_options_.progress = [this](int64_t done, int64_t total) {
@@ -86,6 +94,10 @@ MeasuredJob::MeasuredJob(const Options& options, Report& report, const Observer&
   } else {
     encoder_.emplace(model_.open_encode(stream_options_));
   }
+}
+
+int64_t MeasuredJob::frames_per_step() const {
+  return decoder_ ? decoder_->frames_per_step() : encoder_->frames_per_step();
 }
 
 void MeasuredJob::check_job() const {
@@ -141,7 +153,7 @@ Run MeasuredJob::run(const std::string& what) { return run(what, frames()); }
 Run MeasuredJob::run(const std::string& what, int64_t frames) {
   const int64_t stride = info().temporal_stride;
   const int64_t latents = 1 + (frames - 1) / stride;
-  const int64_t step = std::max<int64_t>(1, stream_options_.frames_per_step);
+  const int64_t step = frames_per_step();
   report_.progress().start(what, "frames", frames);
   reset();
   Run run;
@@ -197,7 +209,7 @@ void MeasuredJob::push(int64_t first, int64_t count, Run& run) {
 }
 
 void MeasuredJob::verify() {
-  const int64_t step = std::max<int64_t>(1, stream_options_.frames_per_step);
+  const int64_t step = frames_per_step();
   const int64_t some = std::min(frames(), 1 + step * info().temporal_stride);
   const Run once = run("checking", some);
   const Run again = run("checking", some);

@@ -45,6 +45,7 @@ class MeasuredJob {
   // "decode/17x256x256/bfloat16/base_dim:96/threads:2": equal names, equal work.
   std::string name() const;
 
+  int64_t frames_per_step() const;
   bool decode() const { return measure_.decode; }
   int64_t frames() const { return measure_.frames; }
   int64_t threads() const { return threads_; }

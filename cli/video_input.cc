@@ -21,7 +21,7 @@ ReadAhead::Settings read_settings(const Options& options, const Jobs& jobs, Repo
   }
   settings.reading = options.reading;
   settings.reading.notice = [&report](const std::string& text) { report.note(text); };
-  settings.block_frames = kFramesPerLatent * std::max<int64_t>(1, options.stream.frames_per_step);
+  settings.block_frames = kFramesPerLatent;
   return settings;
 }
 

@@ -100,8 +100,8 @@ class ZOETROPE_API Autoencoder {
 
   // Multiplications and additions, counted one each, that the published model takes for a video of
   // `frames` frames, taps on padding and on an empty history included: the arithmetic by which
-  // implementations are compared. StepEvent::flops counts what is really done, which is less. 0 if
-  // that half of the model is not loaded.
+  // implementations are compared. StepEvent::flops counts the steps of the Plan, which are fewer.
+  // 0 if that half of the model is not loaded.
   double arithmetic_encode(const StreamOptions& options, int64_t frames) const;
   double arithmetic_decode(const StreamOptions& options, int64_t frames) const;
 

@@ -48,6 +48,9 @@ class ZOETROPE_API EncodeStream {
   EncodeStream& operator=(EncodeStream&&) noexcept;
   ~EncodeStream();
 
+  // Latent frames computed together where a push brings enough of them.
+  int64_t frames_per_step() const;
+
   // Latent frames that pushing `frames` more video frames would give.
   int64_t ready(int64_t frames) const;
 
@@ -79,6 +82,9 @@ class ZOETROPE_API DecodeStream {
   DecodeStream(DecodeStream&&) noexcept;
   DecodeStream& operator=(DecodeStream&&) noexcept;
   ~DecodeStream();
+
+  // Latent frames computed together where a push brings enough of them.
+  int64_t frames_per_step() const;
 
   // Video frames that pushing `latents` more latent frames would give.
   int64_t ready(int64_t latents) const;

@@ -55,7 +55,9 @@ struct StepEvent {
   int64_t taps_time = 0;
   int64_t taps_height = 0;
   int64_t taps_width = 0;
-  double flops = 0;    // multiplications and additions really made, counted one each
+  // Multiplications and additions by the op's definition, counted one each; a kernel may get by
+  // with fewer, as Winograd's convs do with 4/9.
+  double flops = 0;
   double bytes = 0;    // each operand, result and constant once
   double seconds = 0;  // on the device
 };

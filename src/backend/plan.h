@@ -96,7 +96,8 @@ struct Plan {
 
 // What one step does in a launch over n latent frames of a height x width video.
 struct Work {
-  double flops = 0;  // products and sums that are really made, counted as two
+  // Products and sums by the op's definition, counted as two; a kernel may get by with fewer.
+  double flops = 0;
   double bytes = 0;  // each operand, result and constant once: the least that memory must move
 };
 Work work_of(const Plan& plan, const Step& step, int64_t n, int64_t height, int64_t width);

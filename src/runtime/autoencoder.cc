@@ -63,7 +63,7 @@ std::shared_ptr<const Autoencoder::Implementation> load_checkpoint(
   auto loaded = std::make_shared<Autoencoder::Implementation>();
   loaded->backend = open_backend(options);
   loaded->source = checkpoint->source();
-  loaded->constants = std::make_unique<ConstantStore>(*loaded->backend);
+  loaded->constants = std::make_unique<ConstantStore>(*loaded->backend, loaded->source);
   const std::unique_ptr<models::Model> model = models::recognise(checkpoint);
   check_asked_for(model->config(), options, checkpoint->source());
   fill_info(loaded->info, model->config(), options);

@@ -87,6 +87,8 @@ DecodeStream::DecodeStream(DecodeStream&&) noexcept = default;
 DecodeStream& DecodeStream::operator=(DecodeStream&&) noexcept = default;
 DecodeStream::~DecodeStream() = default;
 
+int64_t DecodeStream::frames_per_step() const { return implementation_->core.frames_per_step(); }
+
 int64_t DecodeStream::ready(int64_t latents) const { return implementation_->ready(latents); }
 
 void DecodeStream::push(const TensorView& latents, const TensorView& video) {

@@ -198,6 +198,8 @@ EncodeStream::EncodeStream(EncodeStream&&) noexcept = default;
 EncodeStream& EncodeStream::operator=(EncodeStream&&) noexcept = default;
 EncodeStream::~EncodeStream() = default;
 
+int64_t EncodeStream::frames_per_step() const { return implementation_->core.frames_per_step(); }
+
 int64_t EncodeStream::ready(int64_t frames) const { return implementation_->ready(frames); }
 
 void EncodeStream::push(const TensorView& frames, const EncodeOutputs& outputs) {

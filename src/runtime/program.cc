@@ -24,20 +24,14 @@ const graph::Constant& constant_named(const graph::Graph& graph, const std::stri
 }
 
 // One such value makes every picture black or gray, without a word.
-void check_finite(const graph::Constant& constant, const std::vector<float>& values) {
+void check_finite(const std::string& source, const graph::Constant& constant,
+                  const std::vector<float>& values) {
   const int64_t bad = find_not_finite(values.data(), static_cast<int64_t>(values.size()));
   if (bad < 0) return;
   fail(ErrorCode::kCheckpoint,
-       "weights: tensor {}: expected finite values, found {} at index {} of {}: the checkpoint is "
+       "{}: tensor {}: expected finite values, found {} at index {} of {}: the checkpoint is "
        "damaged, get it again",
-       constant.name, values[static_cast<size_t>(bad)], bad, values.size());
-}
-
-std::vector<std::byte> pack(const graph::Constant& constant, const std::string& layout,
-                            const Target& target) {
-  const std::vector<float> values = constant.read();
-  check_finite(constant, values);
-  return target.pack(layout, constant.shape, values);
+       source, constant.name, values[static_cast<size_t>(bad)], bad, values.size());
 }
 
 }  // namespace
@@ -45,7 +39,9 @@ std::vector<std::byte> pack(const graph::Constant& constant, const std::string& 
 const Memory& ConstantStore::get(const graph::Constant& constant, const std::string& layout) {
   std::unique_ptr<Memory>& memory = constants_[{constant.name, layout}];
   if (memory == nullptr) {
-    const std::vector<std::byte> packed = pack(constant, layout, backend_.target());
+    const std::vector<float> values = constant.read();
+    check_finite(source_, constant, values);
+    const std::vector<std::byte> packed = backend_.target().pack(layout, constant.shape, values);
     const auto size = static_cast<int64_t>(packed.size());
     memory = backend_.allocate(size);
     backend_.copy_from_host(memory->data(), packed.data(), size);

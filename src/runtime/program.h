@@ -33,7 +33,9 @@ struct Codec {
 // Packed constants on the device, each kept once however many entries read it.
 class ConstantStore {
  public:
-  explicit ConstantStore(const Backend& backend) : backend_(backend) {}
+  // `source`: what messages call the weights.
+  explicit ConstantStore(const Backend& backend, std::string source = "weights")
+      : backend_(backend), source_(std::move(source)) {}
 
   // Reads, packs and keeps the constant, unless it is there already.
   const Memory& get(const graph::Constant& constant, const std::string& layout);
@@ -42,6 +44,7 @@ class ConstantStore {
 
  private:
   const Backend& backend_;
+  std::string source_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<Memory>> constants_;
   int64_t bytes_ = 0;
 };
