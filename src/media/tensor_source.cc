@@ -2,6 +2,7 @@
 #include "media/tensor_source.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "base/dtype.h"
@@ -20,10 +21,11 @@ void scan_block(const float* values, int64_t count, int64_t first,
   float least = 0;
   for (int64_t i = 0; i < count; ++i) least = std::min(least, values[i]);
   scan.any_negative = scan.any_negative || least < 0;
-  int64_t at = 0;
-  for (int64_t found = 0; (found = find_not_finite(values + at, count - at)) >= 0; ++at) {
-    at += found;
-    if (!counts(first + at)) continue;
+  const int64_t found = find_not_finite(values, count);
+  if (found < 0) return;
+  // One by one from here: where there is one there are often many.
+  for (int64_t at = found; at < count; ++at) {
+    if (std::isfinite(values[at]) || !counts(first + at)) continue;
     if (scan.not_finite++ > 0) continue;
     scan.first = first + at;
     scan.first_value = values[at];

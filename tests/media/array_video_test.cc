@@ -191,6 +191,24 @@ TEST_F(ArrayVideoTest, RefusesValuesThatAreNotFinite) {
   }
 }
 
+// Of several blocks; and only those that are read.
+TEST_F(ArrayVideoTest, CountsAllValuesThatAreNotFinite) {
+  constexpr int64_t kLarge = 1024;
+  const int64_t plane = kLarge * kLarge;
+  std::string data(static_cast<size_t>(3 * 2 * plane * 4), '\0');
+  for (int64_t i = 0; i < 3 * 2 * plane; ++i) {
+    store_from_float(data.data(), DType::kFloat32, i, i % 2 == 0 ? std::nanf("") : INFINITY);
+  }
+  const std::string path = folder_.file("a.npy");
+  write_bytes(path, npy_header(DType::kFloat32, std::vector<int64_t>{3, 2, kLarge, kLarge}) + data);
+  const auto expect = [&](const std::string& part, const FrameRange& range) {
+    const Error error = error_of([&] { open_video_reader(path, {.range = range}); });
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  };
+  expect("found nan at [0,0,0,0], the first of 6291456:", {});
+  expect("found nan at [0,1,0,0], the first of 3145728:", {1, 2});
+}
+
 TEST_F(ArrayVideoTest, TakesAnyValueIfAsked) {
   write_bytes(folder_.file("a.npy"), npy_header(DType::kFloat32, shape_in(Layout::kCTHW)) +
                                          data_in(Layout::kCTHW, DType::kFloat32, 1));
