@@ -8,7 +8,9 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -60,6 +62,35 @@ int64_t promised_duration(const AVFormatContext& format, const AVStream& stream)
   return recorded ? format.duration : 0;
 }
 
+bool is_file(const std::string& path) {
+  std::error_code error;
+  return path != "-" && std::filesystem::is_regular_file(path, error);
+}
+
+// FFmpeg's name of a file's format, which a failed attempt to open it does not tell; "" if unknown.
+std::string probe(std::span<const std::byte> file) {
+  constexpr size_t kProbed = 1 << 16;
+  std::vector<unsigned char> start(std::min(kProbed, file.size()) + AVPROBE_PADDING_SIZE);
+  std::memcpy(start.data(), file.data(), start.size() - AVPROBE_PADDING_SIZE);
+  AVProbeData data = {};
+  data.filename = "";
+  data.buf = start.data();
+  data.buf_size = static_cast<int>(start.size() - AVPROBE_PADDING_SIZE);
+  const AVInputFormat* format = av_probe_input_format(&data, 1);
+  return format == nullptr ? "" : format->name;
+}
+
+// For a file that cannot be read at all, for `reason`: says so if its end is missing.
+void check_not_cut(const std::string& path, const std::string& reason) {
+  if (!is_file(path)) return;
+  const MappedFile file(path);
+  const std::string cut = find_cut(file.bytes(), probe(file.bytes()));
+  if (cut.empty()) return;
+  fail(ErrorCode::kIo,
+       "{}: seems cut off, {}: get the whole file again: this part of it cannot be read ({})", path,
+       cut, reason);
+}
+
 }  // namespace
 
 PacketInput::PacketInput(const std::string& path)
@@ -86,6 +117,7 @@ void PacketInput::open_file() {
   // Without a name, since FFmpeg would take extensions for hints. It frees `format` if it fails.
   error = avformat_open_input(&format, "", y4m, nullptr);
   if (error < 0) {
+    check_not_cut(path_, av_reason(error));
     fail(ErrorCode::kIo, "{}: expected {}, found: {}", path_,
          pipe ? "y4m on standard input" : "a video or an image", av_reason(error));
   }
@@ -95,17 +127,22 @@ void PacketInput::open_file() {
 void PacketInput::find_streams() {
   ProbeOptions options(format_->nb_streams);
   const int error = avformat_find_stream_info(format_.get(), options.data());
-  if (error < 0) fail(ErrorCode::kIo, "{}: {}", path_, av_reason(error));
+  if (error < 0) {
+    check_not_cut(path_, av_reason(error));
+    fail(ErrorCode::kIo, "{}: {}", path_, av_reason(error));
+  }
   const int index = av_find_best_stream(format_.get(), AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
   const bool cover =
       index >= 0 && (format_->streams[index]->disposition & AV_DISPOSITION_ATTACHED_PIC) != 0;
   if (index == AVERROR_STREAM_NOT_FOUND || cover) {
+    check_not_cut(path_, "no video stream");
     fail(ErrorCode::kIo, "{}: expected a video, found a {} file without a video stream", path_,
          format_->iformat->name);
   }
   if (index < 0) fail(ErrorCode::kIo, "{}: {}", path_, av_reason(index));
   stream_ = format_->streams[index];
   const AVCodecParameters* codec = stream_->codecpar;
+  if (codec->codec_id == AV_CODEC_ID_NONE) check_not_cut(path_, "an unknown codec");
   if (codec->width > kLargestSide || codec->height > kLargestSide) {
     fail(ErrorCode::kUnsupported, "{}: expected frames up to {}x{}, found {}x{}", path_,
          kLargestSide, kLargestSide, codec->width, codec->height);
@@ -186,9 +223,8 @@ std::string PacketInput::find_short_index(int64_t size) const {
 
 // What shows that the rest of the file is missing, or nothing.
 std::string PacketInput::find_cut_off() const {
-  std::error_code error;
   if (is_y4m()) return find_short_frame();
-  if (path_ == "-" || !std::filesystem::is_regular_file(path_, error)) return "";
+  if (!is_file(path_)) return "";
   const MappedFile file(path_);
   const std::string index = find_short_index(static_cast<int64_t>(file.bytes().size()));
   return index.empty() ? find_cut(file.bytes(), format_->iformat->name) : index;

@@ -88,6 +88,24 @@ TEST_F(CutTest, SayThatMoreShouldFollow) {
   }
 }
 
+// An index at the end that is missing, or there in part: nothing can be read without.
+TEST_F(CutTest, AnMp4WithoutItsIndexIsToBeGotAgain) {
+  const std::string path = make("end.mp4", "-c:v libx264");
+  const std::string bytes = read_bytes(path);
+  const size_t index = bytes.rfind("moov") - 4;
+  ASSERT_LT(index, bytes.size());
+  const auto expect = [&](size_t size) {
+    write_bytes(path + ".cut", bytes.substr(0, size));
+    const Error error = error_of([&] { read_clip(path + ".cut"); });
+    EXPECT_EQ(error.code(), ErrorCode::kIo) << size;
+    EXPECT_THAT(error.what(), HasSubstr("cut off")) << size;
+    EXPECT_THAT(error.what(), HasSubstr("get the whole file")) << size;
+  };
+  for (size_t size = 64; size < index; size += index / 8) expect(size);
+  const size_t tags = bytes.rfind("udta") - 4;  // no loss
+  for (size_t size = index + 8; size < tags; size += (tags - index) / 16) expect(size);
+}
+
 TEST_F(CutTest, AMissingIndexIsNoLoss) {
   const std::string path = make("a.avi", "-c:v ffv1");
   const std::string bytes = read_bytes(path);
