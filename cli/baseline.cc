@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "base/fail.h"
+#include "cli/report.h"
 
 namespace zoetrope::cli {
 namespace {
@@ -43,10 +44,22 @@ std::string read_all(const std::string& path) {
 std::string text_of(const Json& value) {
   if (value.is_structured()) return "no plain value";
   constexpr size_t kLongest = 80;
-  const std::string text = value.is_string()
-                               ? value.get<std::string>()
-                               : value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
+  const std::string text =
+      one_line(value.is_string() ? value.get<std::string>()
+                                 : value.dump(-1, ' ', false, Json::error_handler_t::replace));
+  if (text.size() <= kLongest) return text;
+  constexpr unsigned kContinues = 0x80;  // a later byte of a UTF-8 character: 10xxxxxx
+  size_t size = kLongest;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0U) == kContinues) --size;
+  return text.substr(0, size) + "...";
+}
+
+// "its frames is 9, here it is 5"
+std::string describe_difference(const char* field, const Json& before, const Json& now) {
+  const bool quoted = before.is_string() && !now.is_string();  // else "5" would look like 5
+  const std::string text = text_of(before);
+  return fmt::format("its {} is {}, here it is {}", field,
+                     quoted ? fmt::format("the text \"{}\"", text) : text, text_of(now));
 }
 
 BenchRow row_of(const std::string& path, const Json& item) {
@@ -108,15 +121,14 @@ std::vector<std::string> Baseline::check(const Json& context) const {
   for (const char* field : kJobFields) {
     if (before(field) == context.at(field)) continue;
     fail(ErrorCode::kInvalidArgument,
-         "--baseline {}: is of another job: its {} is {}, here it is {}; measure that job, or "
-         "leave --baseline out",
-         path_, field, text_of(before(field)), text_of(context.at(field)));
+         "--baseline {}: is of another job: {}; measure that job, or leave --baseline out", path_,
+         describe_difference(field, before(field), context.at(field)));
   }
   std::vector<std::string> differences;
   for (const char* field : kConditions) {
     if (before(field) == context.at(field)) continue;
-    differences.push_back(fmt::format("{}: its {} is {}, here it is {}", path_, field,
-                                      text_of(before(field)), text_of(context.at(field))));
+    differences.push_back(
+        fmt::format("{}: {}", path_, describe_difference(field, before(field), context.at(field))));
   }
   return differences;
 }
@@ -130,7 +142,7 @@ const BenchRow* Baseline::row_like(const BenchRow& row) const {
 
 std::string Baseline::ratios(const std::vector<BenchRow>& rows) const {
   const auto date = context_.find("date");
-  std::string table = fmt::format("new / old, ▲ better, ▼ worse than {}{}\n{:<8}", path_,
+  std::string table = fmt::format("new / old, ▲ better, ▼ worse than {}{}\n{:<8}", one_line(path_),
                                   date == context_.end() ? "" : " of " + text_of(*date), "");
   for (const BenchColumn& column : kBenchColumns) {
     table += fmt::format("{:>{}}", column.heading, column.width);

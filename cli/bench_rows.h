@@ -52,7 +52,7 @@ inline constexpr std::array<BenchColumn, kBenchValues> kBenchColumns = {{
 using BenchValues = std::array<double, kBenchValues>;
 
 struct BenchRow {
-  std::string label;      // "repetition 1", "mean", ...
+  std::string label;      // "run 1", "mean", ...
   std::string aggregate;  // "mean", "median", "stddev", "cv"; empty: a repetition
   int64_t repetition = 0;
   BenchValues values = {};

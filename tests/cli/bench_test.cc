@@ -170,6 +170,24 @@ TEST_F(BenchBaseline, ForgivesOtherConditionsAndNamesThem) {
   EXPECT_THAT(run.err, AllOf(HasSubstr("note:"), HasSubstr("Abacus 3000")));
 }
 
+TEST_F(BenchBaseline, PrintsItsTextsOnOneLineInWholeCharacters) {
+  json other = results_;
+  other["context"]["date"] = "today\n\x1b[31mred";
+  std::string name(79, 'x');
+  for (int i = 0; i < 10; ++i) name += "\u00e9";  // byte 80 is the first half of one
+  other["context"]["processor"] = name;
+  const Finished run = zoetrope(against(other.dump()));
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("of today  [31mred\n"));
+  EXPECT_THAT(run.err, HasSubstr("its processor is " + name.substr(0, 79) + "..., here"));
+}
+
+TEST_F(BenchBaseline, TellsATextFromANumber) {
+  json other = results_;
+  other["context"]["frames"] = "5";
+  expect_refused(2, "its frames is the text \"5\", here it is 5", against(other.dump()));
+}
+
 TEST_F(BenchBaseline, RefusesAnotherJobAndNamesTheDifference) {
   const std::string old = results_.dump();
   expect_refused(2, "its threads is 2, here it is 1", against(old, {"--threads", "1"}));
@@ -297,7 +315,7 @@ TEST(MeasuredJobs, RefuseWhatMeansNothing) {
     expect_refused(2, "--frames 1e9", job(command, "encode", {"--frames", "1e9"}));
     expect_refused(2, "16x24 is the next smaller", job(command, "decode", {"--size", "20x24"}));
     expect_refused(2, "expected WxH", job(command, "decode", {"--size", "16"}));
-    expect_refused(2, "size \"0x16\"", job(command, "decode", {"--size", "0x16"}));
+    expect_refused(2, "--size 0x16:", job(command, "decode", {"--size", "0x16"}));
     expect_refused(2, "expected WxH", job(command, "decode", {"--size", "16x99999999999"}));
     expect_refused(6, "use a smaller size",
                    job(command, "decode", {"--size", "16384x16384", "--memory-limit", "1GiB"}));
