@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -245,6 +248,12 @@ std::optional<media::FileKind> media_kind(const std::string& file) {
   }
 }
 
+// Throws kIo for a file or folder that is there and may not be read.
+void check_readable(const std::string& file) {
+  if (access(file.c_str(), R_OK) == 0 || errno == ENOENT) return;
+  fail(ErrorCode::kIo, "{}: cannot be read: {}", file, std::strerror(errno));
+}
+
 // An array is taken for latents if it can be, else for a video.
 void print_array(const std::string& file, const Options& options) {
   bool latents = true;
@@ -261,6 +270,7 @@ void inspect(const std::string& file, const Options& options) {
   try {
     return print_checkpoint(file, options);
   } catch (const Error&) {
+    check_readable(file);
     const std::optional<media::FileKind> kind = media_kind(file);
     if (!kind || *kind == media::FileKind::kSafetensors) throw;
     if (*kind == media::FileKind::kNpy) return print_array(file, options);

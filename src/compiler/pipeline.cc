@@ -35,7 +35,8 @@ void check_names(const std::vector<std::string>& disabled) {
   for (const Pass& pass : kPasses) known.emplace_back(pass.name);
   for (const std::string& name : disabled) {
     if (contains(known, name)) continue;
-    fail(ErrorCode::kInvalidArgument, "no compiler pass is named {}; there are {}", name,
+    fail(ErrorCode::kInvalidArgument,
+         "--disable-pass {}: no compiler pass has this name; there are {}", name,
          fmt::join(known, ", "));
   }
 }

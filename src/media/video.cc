@@ -44,7 +44,7 @@ FrameSize parse_frame_size(std::string_view text) {
   const int64_t width = valid ? parse_index(text.substr(0, x)).value_or(0) : 0;
   const int64_t height = valid ? parse_index(text.substr(x + 1)).value_or(0) : 0;
   if (width < 1 || height < 1 || width > kLargestSide || height > kLargestSide) {
-    fail(ErrorCode::kInvalidArgument, "size \"{}\": expected WxH such as 832x480, at most {}x{}",
+    fail(ErrorCode::kInvalidArgument, "--size {}: expected WxH such as 832x480, at most {}x{}",
          text, kLargestSide, kLargestSide);
   }
   return {height, width};
@@ -57,21 +57,21 @@ int64_t frame_bytes(const VideoFormat& format, int64_t height, int64_t width) {
 Matrix parse_matrix(std::string_view text) {
   if (text == "bt601") return Matrix::kBt601;
   if (text == "bt709") return Matrix::kBt709;
-  fail(ErrorCode::kInvalidArgument, "colour matrix \"{}\": expected bt601 or bt709", text);
+  fail(ErrorCode::kInvalidArgument, "--matrix {}: expected bt601 or bt709", text);
 }
 
 AlphaPolicy parse_alpha_policy(std::string_view text) {
   if (text == "drop") return AlphaPolicy::kDrop;
   if (text == "black") return AlphaPolicy::kBlack;
   if (text == "white") return AlphaPolicy::kWhite;
-  fail(ErrorCode::kInvalidArgument, "alpha \"{}\": expected drop, black or white", text);
+  fail(ErrorCode::kInvalidArgument, "--alpha {}: expected drop, black or white", text);
 }
 
 Layout parse_layout(std::string_view text) {
   if (text == "thwc") return Layout::kTHWC;
   if (text == "tchw") return Layout::kTCHW;
   if (text == "cthw") return Layout::kCTHW;
-  fail(ErrorCode::kInvalidArgument, "layout \"{}\": expected thwc, tchw or cthw", text);
+  fail(ErrorCode::kInvalidArgument, "--layout {}: expected thwc, tchw or cthw", text);
 }
 
 Range parse_range(std::string_view text) {
@@ -79,7 +79,7 @@ Range parse_range(std::string_view text) {
   if (text == "unit") return Range::kUnit;
   if (text == "bytes") return Range::kBytes;
   fail(ErrorCode::kInvalidArgument,
-       "range \"{}\": expected signed (-1 to 1), unit (0 to 1) or bytes (0 to 255)", text);
+       "--range {}: expected signed (-1 to 1), unit (0 to 1) or bytes (0 to 255)", text);
 }
 
 FrameRange parse_frame_range(std::string_view text) {
@@ -97,7 +97,7 @@ FrameRange parse_frame_range(std::string_view text) {
   }
   if (!valid) {
     fail(ErrorCode::kInvalidArgument,
-         "frames \"{}\": expected A:B with 0 <= A < B, either of which may be left out", text);
+         "--frames {}: expected A:B with 0 <= A < B, either of which may be left out", text);
   }
   return range;
 }

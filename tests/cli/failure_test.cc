@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 
 #include "tests/base/scratch_folder.h"
@@ -59,7 +62,13 @@ TEST_F(Failure, UsageIsTwo) {
   expect(2, "--threads many", encode(clip_, {"--threads", "many"}));
   expect(2, "--memory-limit lots", encode(clip_, {"--memory-limit", "lots"}));
   expect(2, "--fit-size grow", encode(clip_, {"--fit-size", "grow"}));
-  expect(2, "0 <= A < B", encode(clip_, {"--frames", "5:2"}));
+  expect(2, "--frames 5:2: expected A:B with 0 <= A < B", encode(clip_, {"--frames", "5:2"}));
+  expect(2, "--size 0x0: expected WxH", encode(clip_, {"--size", "0x0"}));
+  expect(2, "--matrix bt2020: expected", encode(clip_, {"--matrix", "bt2020"}));
+  expect(2, "--alpha red: expected", encode(clip_, {"--alpha", "red"}));
+  expect(2, "--layout chwt: expected", encode(clip_, {"--layout", "chwt"}));
+  expect(2, "--range full: expected", encode(clip_, {"--range", "full"}));
+  expect(2, "--disable-pass zzz: no compiler pass", encode(clip_, {"--disable-pass", "zzz"}));
   expect(2, "--fps: expected a value, found --weights", encode(clip_, {"--fps"}));
   expect(2, "one argument too many", {"devices", "cpu"});
   expect(2, ".xyz", {"encode", clip_, "-o", folder_.path("out.xyz"), "--weights", "random:8"});
@@ -224,6 +233,24 @@ TEST(Inspect, BadCheckpointsAreFour) {
       zoetrope({"inspect", folder.write("cut.pth", bytes.substr(0, bytes.size() / 2))});
   EXPECT_EQ(run.status, 4) << run.err;
   EXPECT_EQ(unlike_error_line(run.err), "");
+}
+
+// Not even by an administrator: without the right to override permissions.
+TEST(Inspect, UnreadableFilesAreThree) {
+  const ScratchFolder folder;
+  write_npy(folder.path("unread.npy"), Array::zeros({3, 1, 8, 8}));
+  std::filesystem::permissions(folder.path("unread.npy"), std::filesystem::perms::none);
+  const std::string plain =
+      geteuid() == 0 ? "setpriv --bounding-set -dac_override,-dac_read_search " : "";
+  const auto run = [&](const std::string& line) {
+    return WEXITSTATUS(
+        std::system((plain + line + " > /dev/null 2> " + folder.path("err")).c_str()));
+  };
+  if (run("true") != 0 || run("cat " + folder.path("unread.npy")) == 0) {
+    GTEST_SKIP() << "nothing is unreadable here";
+  }
+  EXPECT_EQ(run(ZOETROPE_PROGRAM + (" inspect " + folder.path("unread.npy"))), 3);
+  EXPECT_EQ(unlike_error_line(read_file(folder.path("err"))), "");
 }
 
 TEST(Help, TeachesEveryCommand) {

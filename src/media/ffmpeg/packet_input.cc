@@ -185,8 +185,10 @@ int64_t PacketInput::recorded_frames() const {
 std::string PacketInput::describe_count(int64_t frames) const {
   const int64_t recorded = recorded_frames();
   const int64_t promised = recorded > 0 ? recorded : frames_in_duration();
-  if (promised <= frames) return fmt::format("{} frames", frames);
-  return fmt::format("{} of {}{} frames", frames, recorded > 0 ? "" : "about ", promised);
+  const auto plural = [](int64_t count) { return count == 1 ? "" : "s"; };
+  if (promised <= frames) return fmt::format("{} frame{}", frames, plural(frames));
+  return fmt::format("{} of {}{} frame{}", frames, recorded > 0 ? "" : "about ", promised,
+                     plural(promised));
 }
 
 int64_t PacketInput::frames_in_duration() const {

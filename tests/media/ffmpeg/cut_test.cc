@@ -106,6 +106,13 @@ TEST_F(CutTest, AnMp4WithoutItsIndexIsToBeGotAgain) {
   for (size_t size = index + 8; size < tags; size += (tags - index) / 16) expect(size);
 }
 
+TEST_F(CutTest, OneFrameIsNotFrames) {
+  const std::string bytes = read_bytes(make("a.y4m", "-frames:v 2 -pix_fmt yuv420p"));
+  write_bytes(folder_.file("b.y4m"), bytes.substr(0, bytes.size() - 9));
+  const Error error = error_of([&] { read_clip(folder_.file("b.y4m")); });
+  EXPECT_THAT(error.what(), HasSubstr("cut off after 1 frame:"));
+}
+
 TEST_F(CutTest, AMissingIndexIsNoLoss) {
   const std::string path = make("a.avi", "-c:v ffv1");
   const std::string bytes = read_bytes(path);
