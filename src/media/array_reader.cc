@@ -45,6 +45,7 @@ class ArrayReader final : public VideoReader {
       : source_(open_source(path)), layout_(choose_layout(options)) {
     read_shape();
     choose_frames(options.range);
+    say_if_short(path, options.range, frames_, options.notice);
     info_.format.layout = layout_ == Layout::kCTHW ? Layout::kTCHW : layout_;
     info_.format.range = choose_range(options);
     info_.format.dtype = source_.dtype == DType::kFloat64 ? DType::kFloat32 : source_.dtype;
@@ -102,13 +103,27 @@ class ArrayReader final : public VideoReader {
     if (is_bytes() || options.array_any_value) return range;
     const ValueScan scan = scan_values(source_, [this](int64_t index) { return is_read(index); });
     check_finite(source_, scan);
-    if (!options.array_range && !scan.any_negative) {
+    if (!options.array_range && scan.least == 0) {
       fail(ErrorCode::kInvalidArgument,
            "{}: expected values from -1 to 1, found none below 0: say --range unit if they are 0 "
            "to 1, --range signed if not",
            source_.name);
     }
+    say_if_far_outside(scan, range, options.notice);
     return range;
+  }
+
+  // Values a little outside come from decoders and are good; no picture has those far outside.
+  void say_if_far_outside(const ValueScan& scan, Range range, const Notice& notice) const {
+    constexpr float kLeast = -2;
+    constexpr float kLargest = 2;
+    const bool unit = range == Range::kUnit;
+    const bool far = scan.least < (unit ? kLeast + 1 : kLeast) || scan.largest > kLargest;
+    if (!notice || !far) return;
+    notice(
+        fmt::format("{}: values from {} to {} are taken as they are, for {} to 1 (--range): "
+                    "scale them if that is not meant",
+                    source_.name, scan.least, scan.largest, unit ? 0 : -1));
   }
 
   // The value is of one of the frames that were asked for.

@@ -18,9 +18,10 @@ constexpr int64_t kScanBytes = 1 << 22;
 // Counts the values that are not finite among `count`, the first of which has index `first`.
 void scan_block(const float* values, int64_t count, int64_t first,
                 const std::function<bool(int64_t)>& counts, ValueScan& scan) {
-  float least = 0;
-  for (int64_t i = 0; i < count; ++i) least = std::min(least, values[i]);
-  scan.any_negative = scan.any_negative || least < 0;
+  for (int64_t i = 0; i < count; ++i) {  // NaN compares as neither
+    scan.least = std::min(scan.least, values[i]);
+    scan.largest = std::max(scan.largest, values[i]);
+  }
   const int64_t found = find_not_finite(values, count);
   if (found < 0) return;
   // One by one from here: where there is one there are often many.

@@ -27,7 +27,8 @@ struct TensorSource {
 
 // What all values of a floating tensor are, read as float32.
 struct ValueScan {
-  bool any_negative = false;
+  float least = 0;         // 0 at most
+  float largest = 0;       // 0 at least
   int64_t not_finite = 0;  // values that are NaN or infinite
   int64_t first = -1;      // index of the first of them
   float first_value = 0;

@@ -102,6 +102,13 @@ FrameRange parse_frame_range(std::string_view text) {
   return range;
 }
 
+void say_if_short(const std::string& name, const FrameRange& range, int64_t frames,
+                  const Notice& notice) {
+  if (!notice || !range.end || frames >= *range.end) return;
+  notice(fmt::format("{}: --frames {}:{}: there {}", name, range.begin, *range.end,
+                     frames == 1 ? "is 1 frame" : fmt::format("are {} frames", frames)));
+}
+
 std::unique_ptr<VideoReader> open_video_reader(const std::string& input,
                                                const ReadOptions& options) {
   std::unique_ptr<VideoReader> reader = open_unscaled(input, options);

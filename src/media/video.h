@@ -78,6 +78,10 @@ struct FrameRange {
 // "A:B", "A:", ":B" with 0 <= A < B. Throws kInvalidArgument.
 FrameRange parse_frame_range(std::string_view text);
 
+// Says so if a video of `frames` frames ends before the range does. `name` is for messages.
+void say_if_short(const std::string& name, const FrameRange& range, int64_t frames,
+                  const Notice& notice);
+
 struct VideoInfo {
   int64_t height = 0;  // as shown, after rotation
   int64_t width = 0;

@@ -95,6 +95,7 @@ class ImageFolderReader final : public VideoReader {
     }
     next_ = options.range.begin;
     end_ = std::min(total, options.range.end.value_or(total));
+    say_if_short(folder, options.range, total, options.notice);
     open_first(options);
     info_.frames = end_ - next_;
     info_.frames_exact = true;

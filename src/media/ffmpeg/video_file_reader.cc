@@ -49,7 +49,7 @@ class VideoFileReader final : public VideoReader {
       ++done;
       advance();
     }
-    if (done < count) say_what_was_resampled();
+    if (done < count) say_how_it_ended();
     return done;
   }
 
@@ -107,7 +107,7 @@ class VideoFileReader final : public VideoReader {
     }
   }
 
-  void say_what_was_resampled() {
+  void say_how_it_ended() {
     const int64_t repeated = resampler_.repeated();
     const int64_t left_out = resampler_.left_out();
     if (std::exchange(ended_, true)) return;
@@ -115,6 +115,7 @@ class VideoFileReader final : public VideoReader {
       notice(fmt::format("frames repeated: {}, left out: {}, to reach rate {}", repeated, left_out,
                          to_string(rate_)));
     }
+    if (next_ == nullptr) say_if_short(name_, options_.range, index_, options_.notice);
     const int64_t promised = timing_.frames.value_or(0);
     if (next_ == nullptr && decoder_.frames() < promised) {
       notice(fmt::format("{} of {} frames could not be decoded", promised - decoder_.frames(),

@@ -118,6 +118,8 @@ TEST_F(ImageTest, FoldersAreReadInNaturalOrder) {
   const Clip part = read_clip(folder_.file(""), {.range = {3, {}}});
   EXPECT_EQ(part.frames, 2);
   EXPECT_EQ(part.bytes.at(0), 10);
+  EXPECT_TRUE(read_clip(folder_.file(""), {.range = {3, 9}}).said("--frames 3:9: there are 5"));
+  EXPECT_TRUE(read_clip(folder_.file("frame1.png"), {.range = {0, 9}}).said("there is 1 frame"));
 }
 
 TEST_F(ImageTest, FoldersNameTheOddOne) {

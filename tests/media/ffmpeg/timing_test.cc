@@ -70,7 +70,11 @@ TEST_F(TimingTest, ReadsARangeOfFrames) {
   const Clip read = read_clip(path, {.range = {5, 9}});
   EXPECT_EQ(values_of(read), count_from(5, 4));
   EXPECT_EQ(read.info.frames, 4);
-  EXPECT_EQ(values_of(read_clip(path, {.range = {17, 99}})), count_from(17, 3));
+  EXPECT_FALSE(read.said("--frames"));
+  const Clip short_clip = read_clip(path, {.range = {17, 99}});
+  EXPECT_EQ(values_of(short_clip), count_from(17, 3));
+  EXPECT_TRUE(short_clip.said("--frames 17:99: there are 20 frames"));
+  EXPECT_FALSE(read_clip(path, {.range = {17, 20}}).said("--frames"));
   const Error error = error_of([&] { read_clip(path, {.range = {20, {}}}); });
   EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
   EXPECT_NE(std::string(error.what()).find("has 20"), std::string::npos) << error.what();
