@@ -64,12 +64,26 @@ std::vector<FrameScaler::Taps> FrameScaler::taps_of(int64_t from, int64_t to) {
 }
 
 void FrameScaler::scale(const void* from, void* to) {
+  find_bounds(static_cast<const std::byte*>(from));
   const int64_t planes = 3 / channels_;
   const int64_t source = frame_bytes({format_.layout, format_.range, source_type_}, from_) / planes;
   const int64_t result = frame_bytes(format_, to_) / planes;
   for (int64_t plane = 0; plane < planes; ++plane) {
     scale_plane(static_cast<const std::byte*>(from) + plane * source,
                 static_cast<std::byte*>(to) + plane * result);
+  }
+}
+
+void FrameScaler::find_bounds(const std::byte* frame) {
+  least_ = format_.range == Range::kSigned ? -1.0F : 0.0F;
+  largest_ = format_.range == Range::kBytes ? 255.0F : 1.0F;
+  if (source_type_ == DType::kUInt8) return;
+  const auto row = static_cast<int64_t>(sum_.size());
+  for (int64_t y = 0; y < from_.height * (3 / channels_); ++y) {
+    convert_to_float(frame + y * row * size_of(source_type_), source_type_, row, sum_.data());
+    const auto [least, largest] = std::ranges::minmax(sum_);
+    least_ = std::min(least_, least);
+    largest_ = std::max(largest_, largest);
   }
 }
 
@@ -101,18 +115,6 @@ void FrameScaler::add_rows(const std::byte* plane, const Taps& taps) {
   }
 }
 
-float FrameScaler::clamped(float value) const {
-  switch (format_.range) {
-    case Range::kBytes:
-      return std::clamp(value, 0.0F, 255.0F);
-    case Range::kUnit:
-      return std::clamp(value, 0.0F, 1.0F);
-    case Range::kSigned:
-      break;
-  }
-  return std::clamp(value, -1.0F, 1.0F);
-}
-
 void FrameScaler::write_row(std::byte* to) {
   int64_t at = 0;
   for (const Taps& taps : across_) {
@@ -122,7 +124,7 @@ void FrameScaler::write_row(std::byte* to) {
       for (size_t k = 0; k < taps.weights.size(); ++k) {
         value += taps.weights[k] * pixel[static_cast<int64_t>(k) * channels_ + c];
       }
-      value = clamped(value);
+      value = std::clamp(value, least_, largest_);
       if (format_.dtype == DType::kUInt8) {
         to[at] = static_cast<std::byte>(static_cast<int>(2 * value + 1) / 2);  // to nearest
       } else {

@@ -13,6 +13,7 @@ namespace zoetrope::media {
 // Each axis by itself with a Lanczos kernel of three lobes, as wide as the larger of the two pixels
 // so that nothing aliases; at the edges, weights are of the pixels that are there. Works in float
 // on the encoded values; the result is rounded to nearest and clamped to the range of the format.
+// Floats of a frame that lie outside of it widen that range, so that no value read is changed.
 class FrameScaler {
  public:
   // `format`: kTHWC or kTCHW.
@@ -32,11 +33,11 @@ class FrameScaler {
   };
 
   static std::vector<Taps> taps_of(int64_t from, int64_t to);
+  void find_bounds(const std::byte* frame);
   void scale_plane(const std::byte* from, std::byte* to);
   const float* source_row(const std::byte* plane, int64_t y);
   void add_rows(const std::byte* plane, const Taps& taps);
   void write_row(std::byte* to);
-  float clamped(float value) const;
 
   DType source_type_;
   VideoFormat format_;
@@ -45,8 +46,10 @@ class FrameScaler {
   int64_t channels_;  // of a pixel in memory: 3, or 1 where each channel is a plane
   std::vector<Taps> down_;
   std::vector<Taps> across_;
-  int64_t kept_rows_ = 0;    // as many as a row of the result is made of
-  int64_t next_row_ = 0;     // of the source, not yet in rows_
+  int64_t kept_rows_ = 0;  // as many as a row of the result is made of
+  int64_t next_row_ = 0;   // of the source, not yet in rows_
+  float least_ = 0;        // that a value of the result may be
+  float largest_ = 0;
   std::vector<float> rows_;  // (kept_rows_, w, channels): source row y is at y % kept_rows_
   std::vector<float> sum_;   // (w, channels)
 };

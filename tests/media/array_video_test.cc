@@ -135,7 +135,10 @@ TEST_F(ArrayVideoTest, HalfPrecisionStaysAsItIs) {
 
 TEST_F(ArrayVideoTest, ReadsARangeOfFrames) {
   expect_values(read_clip(npy(Layout::kCTHW, DType::kFloat32), {.range = {1, 4}}), 1, 3);
-  expect_values(read_clip(npy(Layout::kCTHW, DType::kFloat32), {.range = {2, 99}}), 2, 3);
+  const Clip short_clip = read_clip(npy(Layout::kCTHW, DType::kFloat32), {.range = {2, 99}});
+  expect_values(short_clip, 2, 3);
+  EXPECT_TRUE(short_clip.said("--frames 2:99: there are 5 frames"));
+  EXPECT_FALSE(read_clip(npy(Layout::kCTHW, DType::kFloat32), {.range = {2, 5}}).said("--frames"));
   const Error error = error_of([&] {
     read_clip(npy(Layout::kCTHW, DType::kFloat32), {.range = {5, {}}});
   });
@@ -159,6 +162,16 @@ TEST_F(ArrayVideoTest, RefusesFloatsThatMayBeZeroToOne) {
   EXPECT_NE(std::string(error.what()).find("--range unit"), std::string::npos);
   EXPECT_EQ(read_clip(path, {.array_range = Range::kUnit}).info.format.range, Range::kUnit);
   EXPECT_EQ(read_clip(path, {.array_range = Range::kSigned}).info.format.range, Range::kSigned);
+}
+
+TEST_F(ArrayVideoTest, SaysSoIfValuesAreFarOutside) {
+  EXPECT_FALSE(read_clip(npy(Layout::kCTHW, DType::kFloat32, -1)).said("taken as they are"));
+  const std::string path = npy(Layout::kCTHW, DType::kFloat32, -300);
+  EXPECT_TRUE(read_clip(path).said("values from -300.5 to 0 are taken as they are, for -1 to 1"));
+  EXPECT_TRUE(read_clip(path, {.array_range = Range::kUnit}).said("for 0 to 1 (--range)"));
+  EXPECT_LT(read_clip(path, {.size = FrameSize{6, 8}}).values.at(0), -299) << "as without";
+  const std::string far = npy(Layout::kCTHW, DType::kFloat16, 255);
+  EXPECT_TRUE(read_clip(far, {.array_range = Range::kSigned}).said("values from 0 to 255."));
 }
 
 // In the frames that are read: they may be the good part of an array.

@@ -94,6 +94,26 @@ TEST(FrameScaler, FineDetailBecomesGray) {
   }
 }
 
+// And bound what overshoots at an edge.
+TEST(FrameScaler, ValuesOutsideTheRangeStay) {
+  constexpr VideoFormat kSigned = {Layout::kTCHW, Range::kSigned, DType::kFloat32};
+  for (const VideoFormat& format : {kFloats, kSigned}) {
+    const std::vector<float> flat(3 * 17 * 13, 7.5F);
+    for (const float value : scaled(format, {17, 13}, {9, 20}, flat)) {
+      EXPECT_NEAR(value, 7.5F, 1e-5F);
+    }
+  }
+  std::vector<float> edge(3 * 16 * 16, -4);
+  for (size_t i = 0; i < edge.size(); ++i) edge[i] = i % 16 < 8 ? -4.0F : 3.0F;
+  const std::vector<float> wide = scaled(kSigned, {16, 16}, {16, 37}, edge);
+  EXPECT_EQ(*std::ranges::min_element(wide), -4);
+  EXPECT_EQ(*std::ranges::max_element(wide), 3);
+  for (float& value : edge) value = value < 0 ? -1.0F : 1.0F;
+  const std::vector<float> within = scaled(kSigned, {16, 16}, {16, 37}, edge);
+  EXPECT_EQ(*std::ranges::min_element(within), -1);
+  EXPECT_EQ(*std::ranges::max_element(within), 1);
+}
+
 TEST(FrameScaler, PlanesAreChannels) {
   const std::vector<uint8_t> bytes = noise(3 * 17 * 13);
   std::vector<float> pixels(bytes.size());
