@@ -3,73 +3,37 @@
 
 #include <string>
 
+#include "backend/step_operands.h"
 #include "base/fail.h"
 
 namespace zoetrope::cpu {
 namespace {
 
-// A step's buffer with its shape in this launch.
-struct Operand {
-  void* data = nullptr;
-  DType dtype = DType::kFloat32;
-  int64_t frames = 0;
-  int64_t height = 0;
-  int64_t width = 0;
-  int64_t channels = 0;
-
-  int64_t pixels() const { return height * width; }
-  int64_t elements() const { return frames * pixels() * channels; }
-  int64_t pixel_bytes() const { return channels * size_of(dtype); }
-};
-
-class StepRun {
+class StepRun : StepOperands {
  public:
-  StepRun(const Step& step, const StepContext& context) : step_(step), context_(context) {}
+  StepRun(const Step& step, const StepContext& context)
+      : StepOperands(context.plan, step, context.launch), context_(context) {}
 
   void run() const {
-    if (step_.op == "conv") return conv3d();
-    if (step_.op == "attention") return attention();
-    if (step_.op == "rms_norm") return rms_norm();
-    if (step_.op == "silu") return silu();
-    if (step_.op == "add") return add();
-    if (step_.op == "upsample_nearest") return upsample();
-    if (step_.op == "frame_interleave") return interleave();
-    if (step_.op == "carry") return carry_history();
-    fail(ErrorCode::kInternal, "{}: the plan names op {}, which {} does not have", step_.name,
-         step_.op, context_.target.name());
+    if (step().op == "conv") return conv3d();
+    if (step().op == "attention") return attention();
+    if (step().op == "rms_norm") return rms_norm();
+    if (step().op == "silu") return silu();
+    if (step().op == "add") return add();
+    if (step().op == "upsample_nearest") return upsample();
+    if (step().op == "frame_interleave") return interleave();
+    if (step().op == "carry") return carry_history();
+    fail(ErrorCode::kInternal, "{}: the plan names op {}, which {} does not have", step().name,
+         step().op, context_.target.name());
   }
 
  private:
-  // Null data if the step has no such operand, or the launch does not keep it.
-  Operand operand(const std::string& role) const {
-    const auto found = step_.buffers.find(role);
-    if (found == step_.buffers.end()) return {};
-    const auto index = static_cast<size_t>(found->second);
-    const Extent& extent = context_.plan.buffers[index].extent;
-    const Launch& launch = context_.launch;
-    return {.data = launch.buffers[index],
-            .dtype = extent.dtype,
-            .frames = extent.frame_count(launch.n),
-            .height = launch.height / extent.stride,
-            .width = launch.width / extent.stride,
-            .channels = extent.channels};
-  }
-
-  const float* constant(const std::string& role) const {
-    const auto found = step_.constants.find(role);
-    if (found == step_.constants.end()) return nullptr;
-    const auto index = static_cast<size_t>(found->second);
-    return reinterpret_cast<const float*>(context_.launch.constants[index]);
-  }
-
-  int64_t attribute(const std::string& name) const { return step_.attributes.at(name); }
-
   // The row that the Plan names. A Plan for another target has none here.
   template <typename Row>
   const Row& row(const Row* found) const {
-    if (found == nullptr || step_.kernel != found->name) {
-      fail(ErrorCode::kInternal, "{}: the plan names kernel {}, which {} does not have", step_.name,
-           step_.kernel, context_.target.name());
+    if (found == nullptr || step().kernel != found->name) {
+      fail(ErrorCode::kInternal, "{}: the plan names kernel {}, which {} does not have",
+           step().name, step().kernel, context_.target.name());
     }
     return *found;
   }
@@ -108,7 +72,7 @@ class StepRun {
                              .out_height = out.height,
                              .out_width = out.width,
                              .c_out = out.channels};
-    row(context_.target.conv3d(step_.kernel)).run(args, context_.pool, context_.control);
+    row(context_.target.conv3d(step().kernel)).run(args, context_.pool, context_.control);
   }
 
   void attention() const {
@@ -161,7 +125,6 @@ class StepRun {
     carry(x.data, x.frames, x.pixels() * x.pixel_bytes(), history.frames, history.data);
   }
 
-  const Step& step_;
   const StepContext& context_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "backend/step_operands.h"
 #include "base/fail.h"
 #include "cuda/conv_kernels.h"
 #include "cuda/cuda_error.h"
@@ -12,65 +13,29 @@
 namespace zoetrope::cuda {
 namespace {
 
-// A step's buffer with its shape in this launch.
-struct Operand {
-  void* data = nullptr;
-  DType dtype = DType::kFloat32;
-  int64_t frames = 0;
-  int64_t height = 0;
-  int64_t width = 0;
-  int64_t channels = 0;
+Input input_of(const Operand& operand) { return {operand.data, operand.dtype}; }
+Output output_of(const Operand& operand) { return {operand.data, operand.dtype}; }
 
-  int64_t pixels() const { return height * width; }
-  int64_t elements() const { return frames * pixels() * channels; }
-  int64_t pixel_bytes() const { return channels * size_of(dtype); }
-  Input input() const { return {data, dtype}; }
-  Output output() const { return {data, dtype}; }
-};
-
-class StepRun {
+class StepRun : StepOperands {
  public:
-  StepRun(const Step& step, const StepContext& context) : step_(step), context_(context) {}
+  StepRun(const Step& step, const StepContext& context)
+      : StepOperands(context.plan, step, context.launch), context_(context) {}
 
   cudaError_t launch() const {
-    if (step_.op == "conv") return conv3d();
-    if (step_.op == "attention") return run_attention();
-    if (step_.op == "rms_norm") return norm();
-    if (step_.op == "silu") return activate();
-    if (step_.op == "add") return sum();
-    if (step_.op == "upsample_nearest") return upsample_nearest(copy(operand("x")), stream());
-    if (step_.op == "frame_interleave") return interleave();
-    if (step_.op == "carry") return carry_history();
-    fail(ErrorCode::kInternal, "{}: the plan names op {}, which no CUDA kernel does", step_.name,
-         step_.op);
+    if (step().op == "conv") return conv3d();
+    if (step().op == "attention") return run_attention();
+    if (step().op == "rms_norm") return norm();
+    if (step().op == "silu") return activate();
+    if (step().op == "add") return sum();
+    if (step().op == "upsample_nearest") return upsample_nearest(copy(operand("x")), stream());
+    if (step().op == "frame_interleave") return interleave();
+    if (step().op == "carry") return carry_history();
+    fail(ErrorCode::kInternal, "{}: the plan names op {}, which no CUDA kernel does", step().name,
+         step().op);
   }
 
  private:
   cudaStream_t stream() const { return context_.stream; }
-
-  // Null data if the step has no such operand, or the launch does not keep it.
-  Operand operand(const std::string& role) const {
-    const auto found = step_.buffers.find(role);
-    if (found == step_.buffers.end()) return {};
-    const auto index = static_cast<size_t>(found->second);
-    const Extent& extent = context_.plan.buffers[index].extent;
-    const Launch& launch = context_.launch;
-    return {.data = launch.buffers[index],
-            .dtype = extent.dtype,
-            .frames = extent.frame_count(launch.n),
-            .height = launch.height / extent.stride,
-            .width = launch.width / extent.stride,
-            .channels = extent.channels};
-  }
-
-  const float* constant(const std::string& role) const {
-    const auto found = step_.constants.find(role);
-    if (found == step_.constants.end()) return nullptr;
-    const auto index = static_cast<size_t>(found->second);
-    return reinterpret_cast<const float*>(context_.launch.constants[index]);
-  }
-
-  int64_t attribute(const std::string& name) const { return step_.attributes.at(name); }
 
   cudaError_t conv3d() const {
     const Operand x = operand("x");
@@ -111,12 +76,12 @@ class StepRun {
                              .out_width = out.width,
                              .c_out = out.channels};
     for (const ConvKernel& kernel : conv_kernels()) {
-      if (step_.kernel == step_kernel_name(kernel.name, x.dtype)) {
+      if (step().kernel == step_kernel_name(kernel.name, x.dtype)) {
         return kernel.run(args, stream());
       }
     }
-    fail(ErrorCode::kInternal, "{}: the plan names kernel {}, which does not exist", step_.name,
-         step_.kernel);
+    fail(ErrorCode::kInternal, "{}: the plan names kernel {}, which does not exist", step().name,
+         step().kernel);
   }
 
   cudaError_t run_attention() const {
@@ -133,23 +98,23 @@ class StepRun {
 
   cudaError_t norm() const {
     const Operand x = operand("x");
-    return rms_norm({.x = x.input(),
+    return rms_norm({.x = input_of(x),
                      .gamma = constant("gamma"),
                      .pixels = x.frames * x.pixels(),
                      .channels = x.channels,
                      .silu = attribute("silu") != 0,
-                     .y = operand("y").output()},
+                     .y = output_of(operand("y"))},
                     stream());
   }
 
   cudaError_t activate() const {
     const Operand x = operand("x");
-    return silu(x.input(), x.elements(), operand("y").output(), stream());
+    return silu(input_of(x), x.elements(), output_of(operand("y")), stream());
   }
 
   cudaError_t sum() const {
     const Operand x = operand("x");
-    return add(x.input(), operand("residual").input(), x.elements(), operand("y").output(),
+    return add(input_of(x), input_of(operand("residual")), x.elements(), output_of(operand("y")),
                stream());
   }
 
@@ -180,7 +145,6 @@ class StepRun {
                  stream());
   }
 
-  const Step& step_;
   const StepContext& context_;
 };
 

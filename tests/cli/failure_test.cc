@@ -23,15 +23,8 @@ class Failure : public ::testing::Test {
  protected:
   void SetUp() override { make_clip(clip_, "16x24", 5); }
 
-  // Runs the words and expects the exit status and one line that has `part` in it, and no new file.
-  void expect(int status, const std::string& part, const Words& words) {
-    const Words before = names_in(folder_.path());
-    const Finished run = zoetrope(words);
-    EXPECT_EQ(run.status, status) << run.err;
-    EXPECT_EQ(unlike_error_line(run.err), "");
-    EXPECT_THAT(run.err, HasSubstr(part));
-    EXPECT_EQ(run.out, "");
-    EXPECT_EQ(names_in(folder_.path()), before);
+  void expect(int status, const std::string& part, const Words& words) const {
+    expect_failure(folder_.path(), status, part, words);
   }
 
   // The words of encoding `input`.

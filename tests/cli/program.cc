@@ -2,6 +2,7 @@
 #include "tests/cli/program.h"
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -130,6 +131,17 @@ bool wait_for_file(const std::string& folder, const std::string& part) {
 std::string unlike_error_line(const std::string& text) {
   const bool one_line = !text.empty() && text.find('\n') == text.size() - 1;
   return one_line && text.starts_with("zoetrope: ") ? "" : "not one error line: " + text;
+}
+
+void expect_failure(const std::string& folder, int status, const std::string& part,
+                    const Words& words) {
+  const Words before = names_in(folder);
+  const Finished run = zoetrope(words);
+  EXPECT_EQ(run.status, status) << run.err;
+  EXPECT_EQ(unlike_error_line(run.err), "");
+  EXPECT_THAT(run.err, ::testing::HasSubstr(part));
+  EXPECT_EQ(run.out, "");
+  EXPECT_EQ(names_in(folder), before);
 }
 
 }  // namespace zoetrope::testing

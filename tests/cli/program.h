@@ -61,4 +61,9 @@ bool wait_for_file(const std::string& folder, const std::string& part);
 // "": the text is one line "zoetrope: ..." and no more; else the text.
 std::string unlike_error_line(const std::string& text);
 
+// The words fail with `status` and one line that has `part` in it, print nothing else, and change
+// no name in `folder`.
+void expect_failure(const std::string& folder, int status, const std::string& part,
+                    const Words& words);
+
 }  // namespace zoetrope::testing

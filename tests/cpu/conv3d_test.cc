@@ -10,6 +10,7 @@
 
 #include "cpu/kernels/conv3d_blocks.h"
 #include "tests/cpu/conv3d_case.h"
+#include "tests/cpu/conv3d_shapes.h"
 #include "tests/cpu/kernel_buffers.h"
 #include "tests/reference/conv3d.h"
 #include "tests/reference/pointwise.h"
@@ -23,61 +24,7 @@ using cpu::Conv3dArgs;
 using cpu::Conv3dKernel;
 using cpu::Conv3dStore;
 
-struct Case {
-  const char* name;
-  Conv3dArgs shape;
-  bool history = true;
-};
-
-// {frames, height, width}, {c_in, c_out}, {kernel}, the rest as named; outputs as large as inputs.
-Conv3dArgs shape(std::array<int64_t, 3> size, std::array<int64_t, 2> channels,
-                 std::array<int64_t, 3> kernel, int64_t first_tap = 0) {
-  return {.frames = size[0],
-          .height = size[1],
-          .width = size[2],
-          .c_in = channels[0],
-          .kernel_time = kernel[0],
-          .kernel_height = kernel[1],
-          .kernel_width = kernel[2],
-          .first_tap = first_tap,
-          .pad_before = kernel[1] / 2,
-          .out_height = size[1],
-          .out_width = size[2],
-          .c_out = channels[1]};
-}
-
-Conv3dArgs down_in_space(Conv3dArgs args) {
-  args.stride_space = 2;
-  args.pad_before = 0;
-  args.out_height = (args.height + 1 - 3) / 2 + 1;
-  args.out_width = (args.width + 1 - 3) / 2 + 1;
-  return args;
-}
-
-Conv3dArgs down_in_time(Conv3dArgs args) {
-  args.stride_time = 2;
-  return args;
-}
-
-Conv3dArgs interleaved(Conv3dArgs args) {
-  args.store = Conv3dStore::kFrameInterleave;
-  return args;
-}
-
-Conv3dArgs phases(Conv3dArgs args) {
-  args.store = Conv3dStore::kUpsamplePhases;
-  args.pad_before = 1;
-  args.out_height *= 2;
-  args.out_width *= 2;
-  return args;
-}
-
-Conv3dArgs with_shortcut_channels(Conv3dArgs args, int64_t channels) {
-  args.c_shortcut = channels;
-  return args;
-}
-
-std::vector<Case> cases() {
+std::vector<NamedShape> cases() {
   return {
       {"one number", shape({1, 1, 1}, {1, 1}, {3, 3, 3})},
       {"one number, one tap", shape({1, 1, 1}, {1, 1}, {1, 1, 1})},
@@ -268,7 +215,7 @@ ConvExtras everything_for(const Conv3dArgs& args) { return all_extras(args)[7]; 
 
 TEST_P(Conv3d, MatchesTheDefinition) {
   uint64_t seed = 100;
-  for (const Case& test : cases()) {
+  for (const NamedShape& test : cases()) {
     if (!takes(test.shape)) continue;
     const ConvCase conv = make(test.shape, test.history, seed += 10);
     for (const ConvExtras& extras : all_extras(test.shape)) {
@@ -306,7 +253,7 @@ TEST_P(Conv3d, GivesTheSameBitsInPlace) {
 }
 
 TEST_P(Conv3d, GivesTheSameRawBitsWithAndWithoutANorm) {
-  for (const Case& test : cases()) {
+  for (const NamedShape& test : cases()) {
     if (!takes(test.shape)) continue;
     SCOPED_TRACE(test.name);
     const ConvCase conv = make(test.shape, test.history, 3);
@@ -316,7 +263,7 @@ TEST_P(Conv3d, GivesTheSameRawBitsWithAndWithoutANorm) {
 }
 
 TEST_P(Conv3d, GivesTheSameBitsForAnyNumberOfThreads) {
-  for (const Case& test : cases()) {
+  for (const NamedShape& test : cases()) {
     if (!takes(test.shape)) continue;
     SCOPED_TRACE(test.name);
     const ConvCase conv = make(test.shape, test.history, 3);

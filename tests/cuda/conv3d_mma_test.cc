@@ -12,6 +12,7 @@
 
 #include "base/dtype.h"
 #include "tests/cpu/conv3d_case.h"
+#include "tests/cpu/conv3d_shapes.h"
 #include "tests/cuda/device_buffers.h"
 #include "tests/reference/conv3d.h"
 #include "tests/reference/pointwise.h"
@@ -25,61 +26,7 @@ using cuda::Conv3dStore;
 // Sizes, taps and strides as the reference has them.
 using Shape = cpu::Conv3dArgs;
 
-struct Case {
-  const char* name;
-  Shape shape;
-  bool history = true;
-};
-
-// {frames, height, width}, {c_in, c_out}, {kernel}; outputs as large as inputs.
-Shape shape(std::array<int64_t, 3> size, std::array<int64_t, 2> channels,
-            std::array<int64_t, 3> kernel, int64_t first_tap = 0) {
-  return {.frames = size[0],
-          .height = size[1],
-          .width = size[2],
-          .c_in = channels[0],
-          .kernel_time = kernel[0],
-          .kernel_height = kernel[1],
-          .kernel_width = kernel[2],
-          .first_tap = first_tap,
-          .pad_before = kernel[1] / 2,
-          .out_height = size[1],
-          .out_width = size[2],
-          .c_out = channels[1]};
-}
-
-Shape down_in_space(Shape args) {
-  args.stride_space = 2;
-  args.pad_before = 0;
-  args.out_height = (args.height + 1 - 3) / 2 + 1;
-  args.out_width = (args.width + 1 - 3) / 2 + 1;
-  return args;
-}
-
-Shape down_in_time(Shape args) {
-  args.stride_time = 2;
-  return args;
-}
-
-Shape interleaved(Shape args) {
-  args.store = cpu::Conv3dStore::kFrameInterleave;
-  return args;
-}
-
-Shape phases(Shape args) {
-  args.store = cpu::Conv3dStore::kUpsamplePhases;
-  args.pad_before = 1;
-  args.out_height *= 2;
-  args.out_width *= 2;
-  return args;
-}
-
-Shape with_shortcut_channels(Shape args, int64_t channels) {
-  args.c_shortcut = channels;
-  return args;
-}
-
-std::vector<Case> cases() {
+std::vector<NamedShape> cases() {
   return {
       {"one number", shape({1, 1, 1}, {1, 1}, {3, 3, 3})},
       {"one number, one tap", shape({1, 1, 1}, {1, 1}, {1, 1, 1})},
@@ -355,7 +302,7 @@ class CudaConv3dMma : public testing::TestWithParam<DType> {};
 TEST_P(CudaConv3dMma, MatchesTheDefinition) {
   ZOETROPE_NEEDS_GPU();
   uint64_t seed = 100;
-  for (const Case& test : cases()) {
+  for (const NamedShape& test : cases()) {
     const Conv conv({.operands = GetParam()}, test.shape, test.history, seed += 10);
     for (const ConvExtras& extras : all_extras(test.shape)) {
       if (!fits(conv, extras)) continue;

@@ -6,9 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,24 +28,6 @@ struct GoldenCase {
 
 constexpr VideoFormat kFloatVideo = {
     .layout = Layout::kCTHW, .range = Range::kSigned, .dtype = DType::kFloat32};
-
-double rms(const std::vector<float>& values) {
-  double sum = 0;
-  for (const float value : values) sum += double{value} * value;
-  return std::sqrt(sum / static_cast<double>(values.size()));
-}
-
-double rms_error(std::vector<float> found, const std::vector<float>& expected) {
-  for (size_t i = 0; i < expected.size(); ++i) found[i] -= expected[i];
-  return rms(found) / rms(expected);
-}
-
-// What the naive model in bfloat16 is off by.
-double naive_rms(const std::string& file, const std::string& output) {
-  std::ifstream stream(std::string(ZOETROPE_TEST_DATA) + "/golden/naive.json");
-  const auto json = nlohmann::json::parse(stream);
-  return json.at(file + ".safetensors").at("bf16").at(output).at("rms");
-}
 
 std::map<std::string, Array> run(const GoldenCase& test, DType dtype) {
   const GoldenFile golden(test.file);

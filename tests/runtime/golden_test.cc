@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "compiler/pipeline.h"
 #include "cpu/cpu_backend.h"
@@ -84,24 +82,6 @@ TEST_P(Golden, DecodesAsPublished) {
   const GoldenFile golden(GetParam().file);
   const Array decoded = decode(golden, GetParam().weights, DType::kFloat32);
   EXPECT_LT(relative_error(decoded.values, golden.load("decoded").values), kFloat32Tolerance);
-}
-
-double rms(const std::vector<float>& values) {
-  double sum = 0;
-  for (const float value : values) sum += double{value} * value;
-  return std::sqrt(sum / static_cast<double>(values.size()));
-}
-
-double rms_error(std::vector<float> found, const std::vector<float>& expected) {
-  for (size_t i = 0; i < expected.size(); ++i) found[i] -= expected[i];
-  return rms(found) / rms(expected);
-}
-
-// What naive bfloat16 is off by: the unfused model with every op's result rounded.
-double naive_rms(const std::string& file, const std::string& output) {
-  std::ifstream stream(std::string(ZOETROPE_TEST_DATA) + "/golden/naive.json");
-  const auto json = nlohmann::json::parse(stream);
-  return json.at(file + ".safetensors").at("bf16").at(output).at("rms");
 }
 
 // Twice the error of naive bfloat16 at most, on processors that multiply it.

@@ -167,6 +167,14 @@ TEST(Streams, OfOneModelDoNotDisturbEachOther) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST(Streams, TellHowManyFramesTheyComputeTogether) {
+  StreamOptions options = {.height = 16, .width = 16};
+  EXPECT_GE(model().open_encode(options).frames_per_step(), 1);
+  options.frames_per_step = 3;
+  EXPECT_EQ(model().open_encode(options).frames_per_step(), 3);
+  EXPECT_EQ(model().open_decode(options).frames_per_step(), 3);
+}
+
 TEST(EncodeStream, HoldsBackAtMostThreeFrames) {
   std::vector<uint8_t> video = random_video(8, 4);
   EncodeStream stream = model().open_encode(options());

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -55,6 +57,25 @@ class GoldenFile {
  private:
   SafetensorsFile file_;
 };
+
+inline double rms(const std::vector<float>& values) {
+  double sum = 0;
+  for (const float value : values) sum += double{value} * value;
+  return std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+// Of the difference, over that of what was expected.
+inline double rms_error(std::vector<float> found, const std::vector<float>& expected) {
+  for (size_t i = 0; i < expected.size(); ++i) found[i] -= expected[i];
+  return rms(found) / rms(expected);
+}
+
+// What naive bfloat16 is off by: the unfused model with every op's result rounded.
+inline double naive_rms(const std::string& file, const std::string& output) {
+  std::ifstream stream(std::string(ZOETROPE_TEST_DATA) + "/golden/naive.json");
+  const auto json = nlohmann::json::parse(stream);
+  return json.at(file + ".safetensors").at("bf16").at(output).at("rms");
+}
 
 // Largest difference, relative to the largest expected value. NaN anywhere gives infinity.
 inline double relative_error(const std::vector<float>& found, const std::vector<float>& expected) {
