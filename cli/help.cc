@@ -70,7 +70,8 @@ A row for each group of steps, the slowest first; convs and other steps are also
   calls, ms       steps run and the time they took in one run
   share           of the whole time; with the time outside steps it sums to 100 %
   GFLOP, GB       multiplications and additions of the steps as planned; operands, results and
-                  weights, once. Convs named winograd get by with 4/9 of them, and so may pass 100 %
+                  weights, once. Convs named winograd get by with 4/9 of them, those named
+                  winograd3d with 8/27, and so may pass 100 %
   of roofline     the time that the machine's peak and its memory, both measured in the same run,
                   would allow at least, over the time taken
 )";

@@ -40,12 +40,14 @@ int64_t parts_of(graph::StoreMap store) {
   fail(ErrorCode::kInternal, "unknown store map {}", static_cast<int>(store));
 }
 
-// What kernels are chosen by: nothing that changes with the video.
+// What kernels are chosen by: nothing that changes with the video. Frames: of one latent frame.
 Conv3dArgs shape_of(const graph::Graph& graph, const graph::Op& op) {
-  return {.c_in = graph.value(op.x).channels,
+  return {.frames = graph.value(op.x).frames,
+          .c_in = graph.value(op.x).channels,
           .kernel_time = op.conv.kernel_time,
           .kernel_height = op.conv.kernel_height,
           .kernel_width = op.conv.kernel_width,
+          .first_tap = op.conv.first_tap,
           .stride_time = op.conv.stride_time,
           .stride_space = op.conv.stride_space,
           .pad_before = op.conv.pad_before,
@@ -54,7 +56,7 @@ Conv3dArgs shape_of(const graph::Graph& graph, const graph::Op& op) {
 }
 
 std::string layout_name(const Conv3dKernel& kernel, int64_t parts) {
-  return fmt::format("{}/{}", kernel.name, parts);
+  return fmt::format("{}/{}", kernel.layout, parts);
 }
 
 }  // namespace

@@ -20,21 +20,25 @@ Plan plan_of(models::Entry entry) {
   return lower(graph, target);
 }
 
-// 3x3 convs of float32 take 16 products for 36; what else there is says why not.
+// 3x3 convs of float32 take 16 products for 36, or 64 for 216 where frames come in pairs; what else
+// there is says why not.
 TEST(CpuTarget, TakesWinogradWhereItCan) {
   const cpu::CpuTarget target;
   const graph::Graph graph = testing::wan21_graph(models::Entry::kEncodeNext);
-  int taken = 0, refused = 0;
+  int taken = 0, in_pairs = 0, refused = 0;
   for (const graph::Op& op : graph.ops) {
     if (op.kind != graph::OpKind::kConv) continue;
     const Choice choice = target.choose(graph, op);
     const bool fits =
         op.conv.kernel_height == 3 && op.conv.stride_space == 1 && graph.value(op.x).channels >= 8;
+    const bool pairs = fits && op.conv.kernel_time == 3 && graph.value(op.x).frames % 2 == 0;
     EXPECT_EQ(choice.kernel.find("winograd") != std::string::npos, fits) << op.name;
-    EXPECT_EQ(choice.refused.empty(), fits) << op.name;
-    ++(fits ? taken : refused);
+    EXPECT_EQ(choice.kernel.find("winograd3d") != std::string::npos, pairs) << op.name;
+    EXPECT_EQ(choice.refused.empty(), pairs) << op.name;
+    ++(pairs ? in_pairs : fits ? taken : refused);
   }
   EXPECT_GT(taken, 0);
+  EXPECT_GT(in_pairs, 0);
   EXPECT_GT(refused, 0);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large the terms are that Winograd's F(2x2, 3x3) adds, for bounds on its rounding.
+// How large the terms are that Winograd's F(2x2, 3x3) and F(2x2x2, 3x3x3) add, for bounds on their
+// rounding.
 #pragma once
 
 #include <array>
@@ -51,31 +52,84 @@ inline Square4 pixels_of_tile(const cpu::Conv3dArgs& a, const ConvOperands& oper
   return d;
 }
 
-// What ConvValue::magnitude is to the plain sum.
-inline double winograd_magnitude(const cpu::Conv3dArgs& a, const ConvOperands& operands,
-                                 const ConvOutput& out) {
+// |taps| of one tap in time and channel.
+inline Square3 taps_of(const cpu::Conv3dArgs& a, const ConvOperands& operands,
+                       const ConvOutput& out, int64_t time, int64_t channel) {
+  Square3 g;
+  for (size_t tap = 0; tap < 9; ++tap) {
+    const int64_t at = ((out.channel * a.c_in + channel) * a.kernel_time + time) * 9;
+    g[tap / 3][tap % 3] = std::abs(double{operands.weight[at + static_cast<int64_t>(tap)]});
+  }
+  return g;
+}
+
+// The sum over a tile's products that belong to the output, with taps and pixels of one term.
+inline double magnitude_of_products(const ConvOutput& out, const Square3& g, const Square4& d) {
   const auto p = static_cast<size_t>(out.row % 2);
   const auto q = static_cast<size_t>(out.column % 2);
   double sum = 0;
-  for (int64_t time = a.first_tap; time < a.kernel_time; ++time) {
-    for (int64_t c = 0; c < a.c_in; ++c) {
-      Square3 g;
-      for (size_t tap = 0; tap < 9; ++tap) {
-        const int64_t at = ((out.channel * a.c_in + c) * a.kernel_time + time) * 9;
-        g[tap / 3][tap % 3] = std::abs(double{operands.weight[at + static_cast<int64_t>(tap)]});
-      }
-      const Square4 d = pixels_of_tile(a, operands, out, time, c);
-      for (size_t i = p; i < p + 3; ++i) {
-        for (size_t j = q; j < q + 3; ++j) {
-          sum += magnitude_of_taps(g, i, j) * magnitude_of_pixels(d, i, j);
-        }
-      }
+  for (size_t i = p; i < p + 3; ++i) {
+    for (size_t j = q; j < q + 3; ++j) {
+      sum += magnitude_of_taps(g, i, j) * magnitude_of_pixels(d, i, j);
     }
   }
-  // Bias, shortcut and residual are added as ever.
+  return sum;
+}
+
+// Bias, shortcut and residual are added as ever.
+inline double magnitude_of_rest(const cpu::Conv3dArgs& a, const ConvOperands& operands,
+                                const ConvOutput& out) {
   cpu::Conv3dArgs rest = a;
   rest.first_tap = a.kernel_time;
-  return sum + conv3d(rest, operands, out).magnitude;
+  return conv3d(rest, operands, out).magnitude;
+}
+
+// What ConvValue::magnitude is to the plain sum.
+inline double winograd_magnitude(const cpu::Conv3dArgs& a, const ConvOperands& operands,
+                                 const ConvOutput& out) {
+  double sum = magnitude_of_rest(a, operands, out);
+  for (int64_t time = a.first_tap; time < a.kernel_time; ++time) {
+    for (int64_t c = 0; c < a.c_in; ++c) {
+      sum += magnitude_of_products(out, taps_of(a, operands, out, time, c),
+                                   pixels_of_tile(a, operands, out, time, c));
+    }
+  }
+  return sum;
+}
+
+template <class Square>
+Square weighted_sum(const std::array<Square, 3>& squares, const double (&weights)[3]) {
+  Square sum = {};
+  for (size_t k = 0; k < 3; ++k) {
+    for (size_t i = 0; i < sum.size(); ++i) {
+      for (size_t j = 0; j < sum.size(); ++j) sum[i][j] += weights[k] * squares[k][i][j];
+    }
+  }
+  return sum;
+}
+
+// The same for F(2x2x2, 3x3x3), whose terms in time combine taps as those in space do.
+inline double winograd_time_magnitude(const cpu::Conv3dArgs& a, const ConvOperands& operands,
+                                      const ConvOutput& out) {
+  constexpr double kG[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, {0, 0, 1}};
+  constexpr int64_t kFrames[4][2] = {{0, 2}, {1, 2}, {1, 2}, {1, 3}};
+  const int64_t parity = out.frame % 2;
+  double sum = magnitude_of_rest(a, operands, out);
+  for (int64_t c = 0; c < a.c_in; ++c) {
+    const std::array<Square3, 3> taps = {taps_of(a, operands, out, 0, c),
+                                         taps_of(a, operands, out, 1, c),
+                                         taps_of(a, operands, out, 2, c)};
+    for (int64_t term = parity; term < parity + 3; ++term) {
+      // Frame f of the tile's four is read by tap f - parity of this output.
+      std::array<Square4, 3> pixels = {};
+      for (size_t i = 0; i < 2; ++i) {
+        pixels[i] = pixels_of_tile(a, operands, out, kFrames[term][i] - parity, c);
+      }
+      sum +=
+          magnitude_of_products(out, weighted_sum(taps, kG[term]), weighted_sum(pixels, {1, 1, 0}));
+    }
+  }
+  return sum;
 }
 
 }  // namespace zoetrope::reference

@@ -290,7 +290,10 @@ void run_item(const Conv3dArgs& args, const Conv3dBlocks& blocks, const Conv3dIt
                         buffer + i * sums.panel_channels * sums.pixels);
   }
   const Epilogue<typename Operands::Stored> epilogue(args, sums);
-  for (int64_t i = 0; i < item.pixels; ++i) epilogue.pixel(i, origins.output[i]);
+  constexpr int64_t kPixels = epilogue.kPixels;
+  for (int64_t i = 0; i < item.pixels; i += kPixels) {
+    epilogue.pixels(i, origins.output + i, std::min(kPixels, item.pixels - i));
+  }
 }
 
 template <class Operands>
@@ -317,16 +320,16 @@ void run(const Conv3dArgs& args, ThreadPool& pool, const LoopControl& control) {
   pool.run(items, item, control);
 }
 
-template <class Operands>
+template <class Operands, int64_t kFrames>
 void run_winograd(const Conv3dArgs& args, ThreadPool& pool, const LoopControl& control) {
   check_conv3d(args);
-  const std::string refusal = winograd_refusal(args);
+  const std::string refusal = kFrames == 1 ? winograd_refusal(args) : winograd_time_refusal(args);
   ZOETROPE_CHECK(refusal.empty(), refusal);
-  const WinogradBlocks blocks = plan_winograd(args, tile_of<Operands>(), pool.threads());
+  const WinogradBlocks blocks = plan_winograd(args, kFrames, tile_of<Operands>(), pool.threads());
   SumBuffers buffers(blocks.floats(), std::min<int64_t>(blocks.items(), pool.threads()));
   const auto item = [&](int64_t index) {
     auto buffer = buffers.take();
-    WinogradItem<Operands>(args, blocks, index, buffer.get()).run();
+    WinogradItem<Operands, kFrames>(args, blocks, index, buffer.get()).run();
     buffers.give_back(std::move(buffer));
   };
   pool.run(blocks.items(), item, control);
@@ -375,6 +378,7 @@ void pack(const float* weight, int64_t filters, int64_t c_in, int64_t taps, int6
 template <class Operands>
 constexpr Conv3dKernel row(const char* name) {
   return {.name = name,
+          .layout = name,
           .target = HWY_TARGET,
           .operands = Operands::kType,
           .refusal = no_refusal,
@@ -384,30 +388,46 @@ constexpr Conv3dKernel row(const char* name) {
 }
 
 template <class Operands>
-constexpr Conv3dKernel winograd_row(const char* name) {
+constexpr Conv3dKernel winograd_row(const char* name, const char* layout) {
   Conv3dKernel kernel = row<Operands>(name);
+  kernel.layout = layout;
   kernel.refusal = winograd_refusal;
-  kernel.run = run_winograd<Operands>;
+  kernel.run = run_winograd<Operands, 1>;
+  return kernel;
+}
+
+template <class Operands>
+constexpr Conv3dKernel winograd_time_row(const char* name, const char* layout) {
+  Conv3dKernel kernel = row<Operands>(name);
+  kernel.layout = layout;
+  kernel.refusal = winograd_time_refusal;
+  kernel.run = run_winograd<Operands, 2>;
   return kernel;
 }
 
 constexpr auto kName = row_name("conv3d_f32_", HWY_STR(HWY_NAMESPACE));
 constexpr auto kWinogradName = row_name("conv3d_f32_winograd_", HWY_STR(HWY_NAMESPACE));
+constexpr auto kWinogradTimeName = row_name("conv3d_f32_winograd3d_", HWY_STR(HWY_NAMESPACE));
 
 }  // namespace conv3d
 
 constexpr Conv3dKernel kConv3dFloat32 = conv3d::row<Float32>(conv3d::kName.data());
 constexpr Conv3dKernel kWinogradFloat32 =
-    conv3d::winograd_row<Float32>(conv3d::kWinogradName.data());
+    conv3d::winograd_row<Float32>(conv3d::kWinogradName.data(), conv3d::kName.data());
+constexpr Conv3dKernel kWinogradTimeFloat32 =
+    conv3d::winograd_time_row<Float32>(conv3d::kWinogradTimeName.data(), conv3d::kName.data());
 #if HWY_TARGET == ZOETROPE_CONV3D_BF16_TARGET
 constexpr Conv3dKernel kConv3dPairs = conv3d::row<BFloat16Pairs>("conv3d_bf16_avx512bf16");
 constexpr Conv3dKernel kConv3dExpanded = conv3d::row<BFloat16Expanded>("conv3d_bf16_avx3");
 constexpr Conv3dKernel kWinogradExpanded =
-    conv3d::winograd_row<BFloat16Expanded>("conv3d_bf16_winograd_avx3");
+    conv3d::winograd_row<BFloat16Expanded>("conv3d_bf16_winograd_avx3", kConv3dExpanded.layout);
+constexpr Conv3dKernel kWinogradTimeExpanded = conv3d::winograd_time_row<BFloat16Expanded>(
+    "conv3d_bf16_winograd3d_avx3", kConv3dExpanded.layout);
 #else
 constexpr Conv3dKernel kConv3dPairs = {};  // of no instruction set
 constexpr Conv3dKernel kConv3dExpanded = {};
 constexpr Conv3dKernel kWinogradExpanded = {};
+constexpr Conv3dKernel kWinogradTimeExpanded = {};
 #endif
 
 }  // namespace HWY_NAMESPACE
@@ -423,10 +443,13 @@ std::vector<Conv3dKernel> rows_of_this_machine() {
   std::vector<Conv3dKernel> rows = supported_rows<Conv3dKernel>(
       std::to_array<const Conv3dKernel*>(
           {HWY_CHOOSE_TARGET_LIST(kConv3dPairs), HWY_CHOOSE_FALLBACK(kConv3dPairs),
-           HWY_CHOOSE_TARGET_LIST(kWinogradExpanded), HWY_CHOOSE_FALLBACK(kWinogradExpanded),
-           HWY_CHOOSE_TARGET_LIST(kConv3dExpanded), HWY_CHOOSE_FALLBACK(kConv3dExpanded),
-           HWY_CHOOSE_TARGET_LIST(kWinogradFloat32), HWY_CHOOSE_FALLBACK(kWinogradFloat32),
-           HWY_CHOOSE_TARGET_LIST(kConv3dFloat32), HWY_CHOOSE_FALLBACK(kConv3dFloat32)}),
+           HWY_CHOOSE_TARGET_LIST(kWinogradTimeExpanded),
+           HWY_CHOOSE_FALLBACK(kWinogradTimeExpanded), HWY_CHOOSE_TARGET_LIST(kWinogradExpanded),
+           HWY_CHOOSE_FALLBACK(kWinogradExpanded), HWY_CHOOSE_TARGET_LIST(kConv3dExpanded),
+           HWY_CHOOSE_FALLBACK(kConv3dExpanded), HWY_CHOOSE_TARGET_LIST(kWinogradTimeFloat32),
+           HWY_CHOOSE_FALLBACK(kWinogradTimeFloat32), HWY_CHOOSE_TARGET_LIST(kWinogradFloat32),
+           HWY_CHOOSE_FALLBACK(kWinogradFloat32), HWY_CHOOSE_TARGET_LIST(kConv3dFloat32),
+           HWY_CHOOSE_FALLBACK(kConv3dFloat32)}),
       hwy::SupportedTargets());
   const auto is_bf16 = [](const Conv3dKernel& row) { return row.operands == DType::kBFloat16; };
   if (!multiplies_bf16()) std::erase_if(rows, is_bf16);

@@ -69,11 +69,12 @@ struct Conv3dArgs {
 
 // One kernel for one instruction set.
 struct Conv3dKernel {
-  const char* name;  // "conv3d_f32_avx3", "conv3d_bf16_avx512bf16"
-  int64_t target;    // Highway's bit of the instruction set
+  const char* name;    // "conv3d_f32_avx3", "conv3d_bf16_avx512bf16"
+  const char* layout;  // of packed weights: rows that share it pack alike
+  int64_t target;      // Highway's bit of the instruction set
   DType operands;
   // Why it cannot run a conv, or empty. Reads the arguments' shape alone: taps, strides, padding,
-  // store map and channels.
+  // store map, channels, and frames by what divides them.
   std::string (*refusal)(const Conv3dArgs& args);
   // Bytes and content of the packed weight (filters, c_in, kernel_time, kernel_height,
   // kernel_width), taps = the product of the last three. `parts`: filters / parts of them are

@@ -103,17 +103,30 @@ std::string winograd_refusal(const Conv3dArgs& args) {
   return "";
 }
 
+std::string winograd_time_refusal(const Conv3dArgs& args) {
+  const std::string reason = winograd_refusal(args);
+  if (!reason.empty()) return reason;
+  if (args.kernel_time != 3 || args.first_tap != 0) return "only for three taps in time";
+  return args.frames % 2 == 0 ? "" : "frames do not come in pairs";
+}
+
 int64_t WinogradBlocks::pixels() const {
   const int64_t read = 16 * round_up(chunk_channels, lanes);
-  const int64_t made = 4 * panels * panel_channels;
+  const int64_t made = frames == 1 ? 4 * panels * panel_channels : 0;
   return block_tiles * std::max(read, made);
 }
 
-WinogradBlocks plan_winograd(const Conv3dArgs& args, const Conv3dTile& tile, int threads) {
+int64_t WinogradBlocks::totals() const {
+  return frames == 1 ? 0 : 4 * frames * block_tiles * panels * panel_channels;
+}
+
+WinogradBlocks plan_winograd(const Conv3dArgs& args, int64_t frames, const Conv3dTile& tile,
+                             int threads) {
   WinogradBlocks blocks;
+  blocks.frames = frames;
   blocks.tiles_high = divide_up(args.height, 2);
   blocks.tiles_wide = divide_up(args.width, 2);
-  blocks.tiles = args.frames * blocks.tiles_high * blocks.tiles_wide;
+  blocks.tiles = args.frames / frames * blocks.tiles_high * blocks.tiles_wide;
   blocks.panels = divide_up(args.c_out, tile.panel_channels);
   blocks.panel_channels = tile.panel_channels;
   blocks.chunk_channels = channels_of_chunk(args.c_in, tile);
@@ -123,8 +136,10 @@ WinogradBlocks plan_winograd(const Conv3dArgs& args, const Conv3dTile& tile, int
   blocks.lanes = tile.lanes;
   // Small convs are cut finer, so that all threads finish together.
   const int64_t share = divide_up(blocks.tiles, 4 * int64_t{threads});
-  const int64_t most =
-      kWinogradFloats / (16 * (blocks.panels * blocks.panel_channels + blocks.chunk_channels));
+  const int64_t floats_of_tile =
+      16 * (blocks.panels * blocks.panel_channels + blocks.chunk_channels);
+  blocks.block_tiles = 1;
+  const int64_t most = kWinogradFloats / (floats_of_tile + blocks.totals());
   const int64_t limit =
       std::min(std::max(share, kLeastWinogradTiles), std::max(most, kWinogradTiles));
   blocks.block_tiles = round_up(even_part(std::max<int64_t>(blocks.tiles, 1), limit), tile.rows);

@@ -55,8 +55,9 @@ struct Conv3dBlocks {
 };
 
 // How a conv by Winograd's F(2x2, 3x3) is cut: items are blocks of 2x2 output pixels, "tiles", with
-// all output channels.
+// all output channels; by F(2x2x2, 3x3x3) of two frames of them.
 struct WinogradBlocks {
+  int64_t frames = 1;      // of a tile
   int64_t tiles_high = 0;  // of a frame
   int64_t tiles_wide = 0;
   int64_t tiles = 0;        // of all frames
@@ -72,8 +73,9 @@ struct WinogradBlocks {
   // Floats of an item's memory, in all and of its parts.
   int64_t sums() const { return 16 * block_tiles * panels * panel_channels; }
   int64_t weights() const { return 16 * chunk_channels * panel_channels; }
-  int64_t pixels() const;  // read, or later made
-  int64_t floats() const { return sums() + weights() + pixels(); }
+  int64_t pixels() const;  // read, or later, with tiles of one frame, made
+  int64_t totals() const;  // made, with tiles of two
+  int64_t floats() const { return sums() + weights() + pixels() + totals(); }
 };
 
 struct Conv3dItem {
@@ -115,11 +117,15 @@ void check_conv3d(const Conv3dArgs& args);
 
 Conv3dBlocks plan_conv3d(const Conv3dArgs& args, const Conv3dTile& tile, int threads);
 
-// Why a conv cannot run by Winograd's F(2x2, 3x3), or empty. Reads the arguments' shape alone:
-// taps, strides, padding, store map and channels.
+// Why a conv cannot run by Winograd's F(2x2, 3x3), or empty. Reads what Conv3dKernel::refusal does.
 std::string winograd_refusal(const Conv3dArgs& args);
 
-WinogradBlocks plan_winograd(const Conv3dArgs& args, const Conv3dTile& tile, int threads);
+// The same for F(2x2x2, 3x3x3).
+std::string winograd_time_refusal(const Conv3dArgs& args);
+
+// frames: of a tile.
+WinogradBlocks plan_winograd(const Conv3dArgs& args, int64_t frames, const Conv3dTile& tile,
+                             int threads);
 
 Conv3dItem conv3d_item(const Conv3dBlocks& blocks, int64_t index);
 

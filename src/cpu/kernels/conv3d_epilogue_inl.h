@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows a conv's sums, pixel by pixel: residual, norm, SiLU, rounding and storing. Compiled
-// for each instruction set.
+// What follows a conv's sums: residual, norm, SiLU, rounding and storing. Compiled for each
+// instruction set.
 
 // Included once for each instruction set.
 #if defined(ZOETROPE_CPU_KERNELS_CONV3D_EPILOGUE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -45,16 +45,27 @@ class Epilogue {
         y_float32_(args.y_float32 ? static_cast<float*>(args.y) : nullptr),
         activated_(static_cast<T*>(args.activated)) {}
 
-  // Pixel `i` of the item is pixel `output` of y.
-  HWY_INLINE void pixel(int64_t i, int64_t output) const {
-    const int64_t at = output * args_.c_out;
-    const float squares = store_raw(i, at);
+  // At most so many pixels at a time: their norms' long chains of sum, root and quotient overlap.
+  static constexpr int64_t kPixels = 8;
+
+  // Pixel `first` + i of the item is pixel outputs[i] of y, or none if that is negative.
+  HWY_INLINE void pixels(int64_t first, const int64_t* outputs, int64_t count) const {
+    float squares[kPixels] = {};
+    for (int64_t i = 0; i < count; ++i) {
+      if (outputs[i] >= 0) squares[i] = store_raw(first + i, outputs[i] * args_.c_out);
+    }
     if (activated_ == nullptr) return;
-    const float scale = elementwise::norm_scale(squares, args_.c_out);
-    if (args_.silu) {
-      store_activated<true>(i, at, scale);
-    } else {
-      store_activated<false>(i, at, scale);
+    float scales[kPixels];
+    for (int64_t i = 0; i < kPixels; ++i) {
+      scales[i] = elementwise::norm_scale(squares[i], args_.c_out);
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      if (outputs[i] < 0) continue;
+      if (args_.silu) {
+        store_activated<true>(first + i, outputs[i] * args_.c_out, scales[i]);
+      } else {
+        store_activated<false>(first + i, outputs[i] * args_.c_out, scales[i]);
+      }
     }
   }
 

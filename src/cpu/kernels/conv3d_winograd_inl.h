@@ -5,10 +5,14 @@
 // 16 products give what takes 36 otherwise. In float32 whatever the operands' type: B' d B has sums
 // of four operands, which would lose bits in theirs. (Lavin and Gray, 2016, section 4.1.)
 //
-// A work item is a block of tiles with all output channels. For each tap in time and chunk of
-// channels it transforms the pixels once and each panel's weights once, then runs 16 matrix
-// products, pixels x weights, into the item's sums. Which 2x2 pixels are a tile depends on the
-// image alone, so a pixel's bits depend on neither blocks nor threads.
+// Three taps in time, where frames come in pairs, go the same way: F(2x2x2, 3x3x3), 64 products in
+// place of 216. A tile then has two frames, read from four, and a "term" is one of the four
+// combinations of them, with its combination of the taps; otherwise a term is a tap in time.
+//
+// A work item is a block of tiles with all output channels. For each term and chunk of channels it
+// transforms the pixels once and each panel's weights once, then runs 16 matrix products, pixels x
+// weights, into the item's sums. Which pixels and frames are a tile depends on the image and the
+// step's parity alone, so a pixel's bits depend on neither blocks nor threads nor cuts.
 
 // Included once for each instruction set.
 #if defined(ZOETROPE_CPU_KERNELS_CONV3D_WINOGRAD_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -30,7 +34,14 @@ namespace zoetrope::cpu {
 namespace HWY_NAMESPACE {
 namespace conv3d {
 
-constexpr int64_t kProducts = 16;  // of a tile
+constexpr int64_t kProducts = 16;  // of a tile and term
+
+// F(2, 3) in time: term t reads frames kFirst[t] and kSecond[t] of the tile's four, the second
+// times kSign[t].
+constexpr int64_t kTerms = 4;
+constexpr int64_t kFirst[kTerms] = {0, 1, 2, 1};
+constexpr int64_t kSecond[kTerms] = {2, 2, 1, 3};
+constexpr float kSign[kTerms] = {-1, 1, -1, -1};
 
 // Rows of `values` (4 x 4), each in place of four: B' d, then (B' d) B the same way.
 HWY_INLINE void transform_pixel_lines(FloatVector& a, FloatVector& b, FloatVector& c,
@@ -76,7 +87,8 @@ struct WeightLoader<2> {  // pairs of bfloat16
   }
 };
 
-template <class Operands>
+// kFrames: output frames of a tile.
+template <class Operands, int64_t kFrames>
 class WinogradItem {
  public:
   using T = typename Operands::Stored;
@@ -90,7 +102,8 @@ class WinogradItem {
         tiles_(std::min(blocks.block_tiles, blocks.tiles - first_tile_)),
         sums_(buffer),
         weights_(sums_ + blocks.sums()),
-        pixels_(weights_ + blocks.weights()) {
+        pixels_(weights_ + blocks.weights()),
+        totals_(kFrames == 1 ? pixels_ : pixels_ + blocks.pixels()) {
     if (args.history == nullptr) return;
     const int64_t frames = args.kernel_time - 1;
     history_end_ =
@@ -98,26 +111,39 @@ class WinogradItem {
   }
 
   void run() {
-    for (int64_t time = args_.first_tap; time < args_.kernel_time; ++time) {
+    const int64_t first = kFrames == 1 ? args_.first_tap : 0;
+    const int64_t end = kFrames == 1 ? args_.kernel_time : kTerms;
+    for (int64_t term = first; term < end; ++term) {
       for (int64_t channel = 0; channel < args_.c_in; channel += blocks_.chunk_channels) {
-        add_chunk(time, channel, std::min(blocks_.chunk_channels, args_.c_in - channel));
+        const bool starts = channel == 0 && (kFrames == 2 || term == first);
+        add_chunk(term, channel, starts);
+      }
+      // With one frame, totals_ take the pixels' place, which is free after the last term.
+      if (kFrames == 2 || term + 1 == end) {
+        for_each_panel([&]<int vectors>(int64_t panel)
+                           HWY_ATTR { finish_term<vectors>(term, panel); });
       }
     }
-    // The pixels' place is free now.
-    for_each_panel([&]<int vectors>(int64_t panel) HWY_ATTR { finish_panel<vectors>(panel); });
-    const Sums sums = {.data = pixels_,
-                       .pixels = 4 * blocks_.block_tiles,
+    if (args_.shortcut != nullptr) {
+      for_each_panel([&]<int vectors>(int64_t panel) HWY_ATTR { add_shortcut<vectors>(panel); });
+    }
+    const Sums sums = {.data = totals_,
+                       .pixels = kTilePixels * blocks_.block_tiles,
                        .panel_channels = blocks_.panel_channels,
                        .first_channel = 0,
                        .channels = args_.c_out};
     const Epilogue<T> epilogue(args_, sums);
-    for (int64_t pixel = 0; pixel < 4 * tiles_; ++pixel) {
-      const int64_t output = output_pixel(pixel);
-      if (output >= 0) epilogue.pixel(pixel, output);
+    for (int64_t tile = 0; tile < tiles_; ++tile) {
+      int64_t outputs[kTilePixels];
+      for (int64_t i = 0; i < kTilePixels; ++i) outputs[i] = output_pixel(tile * kTilePixels + i);
+      epilogue.pixels(tile * kTilePixels, outputs, kTilePixels);
     }
   }
 
  private:
+  static constexpr int64_t kTilePixels = 4 * kFrames;
+  static_assert(kTilePixels <= Epilogue<T>::kPixels);
+
   struct Place {
     int64_t frame, row, column;  // of a tile's first output pixel
   };
@@ -125,18 +151,20 @@ class WinogradItem {
   Place place_of(int64_t tile) const {
     const int64_t index = first_tile_ + tile;
     const int64_t line = index / blocks_.tiles_wide;
-    return {.frame = line / blocks_.tiles_high,
+    return {.frame = line / blocks_.tiles_high * kFrames,
             .row = line % blocks_.tiles_high * 2,
             .column = index % blocks_.tiles_wide * 2};
   }
 
-  // Pixel of y that is `pixel` of the item, four to a tile; -1 where the image has ended.
+  // Pixel of y that is `pixel` of the item, kTilePixels to a tile, frame by frame; -1 where the
+  // image has ended.
   int64_t output_pixel(int64_t pixel) const {
-    const Place place = place_of(pixel / 4);
+    const Place place = place_of(pixel / kTilePixels);
+    const int64_t frame = place.frame + pixel % kTilePixels / 4;
     const int64_t row = place.row + pixel % 4 / 2;
     const int64_t column = place.column + pixel % 2;
     if (row >= args_.height || column >= args_.width) return -1;
-    return (place.frame * args_.height + row) * args_.width + column;
+    return (frame * args_.height + row) * args_.width + column;
   }
 
   // Calls visit<vectors>(panel) for each panel of output channels.
@@ -149,12 +177,12 @@ class WinogradItem {
     }
   }
 
-  HWY_INLINE void add_chunk(int64_t time, int64_t channel, int64_t count) {
-    transform_pixels(time, channel, count);
-    const bool first = time == args_.first_tap && channel == 0;
+  HWY_INLINE void add_chunk(int64_t term, int64_t channel, bool starts) {
+    const int64_t count = std::min(blocks_.chunk_channels, args_.c_in - channel);
+    transform_pixels(term, channel, count);
     for_each_panel([&]<int vectors>(int64_t panel) HWY_ATTR {
-      transform_weights<vectors>(time, channel, count, panel);
-      if (first) {
+      transform_weights<vectors>(term, channel, count, panel);
+      if (starts) {
         add_products<vectors, StoreTo<vectors>>(count, panel);
       } else {
         add_products<vectors, AddTo<vectors>>(count, panel);
@@ -163,16 +191,27 @@ class WinogradItem {
   }
 
   // pixels_: (kProducts, block_tiles, count, rounded up to whole vectors)
-  void transform_pixels(int64_t time, int64_t channel, int64_t count) {
+  void transform_pixels(int64_t term, int64_t channel, int64_t count) {
     const int64_t row = round_up(count, lanes_);
-    const T* from[kProducts];
+    const T* from[kFrames][kProducts];
     for (int64_t tile = 0; tile < tiles_; ++tile) {
-      locate_pixels(place_of(tile), time, channel, from);
+      const Place place = place_of(tile);
+      if constexpr (kFrames == 1) {
+        locate_pixels(place, term - (args_.kernel_time - 1), channel, from[0]);
+      } else {
+        locate_pixels(place, kFirst[term] - 2, channel, from[0]);
+        locate_pixels(place, kSecond[term] - 2, channel, from[1]);
+      }
       float* to = pixels_ + tile * row;
       elementwise::for_each_vector(count, [&](const auto& load, const auto& store) HWY_ATTR {
         FloatVector d[kProducts];
         HWY_UNROLL(16)
-        for (int i = 0; i < kProducts; ++i) d[i] = load(from[i]);
+        for (int i = 0; i < kProducts; ++i) {
+          d[i] = load(from[0][i]);
+          if constexpr (kFrames == 2) {
+            d[i] = hn::MulAdd(load(from[1][i]), hn::Set(FloatTag(), kSign[term]), d[i]);
+          }
+        }
         HWY_UNROLL(4)
         for (int i = 0; i < 4; ++i) transform_pixel_lines(d[i], d[4 + i], d[8 + i], d[12 + i]);
         HWY_UNROLL(4)
@@ -185,9 +224,9 @@ class WinogradItem {
     }
   }
 
-  // The 4 x 4 pixels that a tile reads.
-  void locate_pixels(const Place& place, int64_t time, int64_t channel, const T** from) const {
-    const int64_t frame = place.frame + time - (args_.kernel_time - 1);
+  // The 4 x 4 pixels that a tile reads `later` frames after its first.
+  void locate_pixels(const Place& place, int64_t later, int64_t channel, const T** from) const {
+    const int64_t frame = place.frame + later;
     const T* base = (frame < 0 ? history_end_ : static_cast<const T*>(args_.x)) + channel;
     for (int64_t i = 0; i < kProducts; ++i) {
       const int64_t row = place.row - 1 + i / 4;
@@ -200,22 +239,45 @@ class WinogradItem {
 
   // weights_: (kProducts, count, vectors * lanes)
   template <int vectors>
-  HWY_NOINLINE void transform_weights(int64_t time, int64_t channel, int64_t count, int64_t panel) {
+  HWY_NOINLINE void transform_weights(int64_t term, int64_t channel, int64_t count, int64_t panel) {
     const int64_t stride = vectors * lanes_;
     const int64_t depth = round_up(args_.c_in, kGroup);  // of a tap
     const T* from = static_cast<const T*>(args_.weight) +
                     panel * blocks_.panel_channels * args_.kernel_time * 9 * depth +
-                    (time * 9 * depth + channel) * stride;
+                    channel * stride;
+    const int64_t tap = depth * stride;
     for (int64_t c = 0; c < count; c += kGroup) {
       for (int64_t j = 0; j < vectors; ++j) {
         FloatVector taps[9][kGroup];
-        for (int i = 0; i < 9; ++i) {
-          WeightLoader<kGroup>::load(from + (i * depth + c) * stride + j * lanes_ * kGroup,
-                                     taps[i]);
-        }
+        load_taps(from + c * stride + j * lanes_ * kGroup, tap, term, taps);
         for (int64_t i = 0; i < std::min(kGroup, count - c); ++i) {
           transform_taps(taps, i, weights_ + (c + i) * stride + j * lanes_, count * stride);
         }
+      }
+    }
+  }
+
+  // A term's 3x3 taps, each `step` after the one before it: of a tap in time, or G of the three.
+  HWY_INLINE static void load_taps(const T* from, int64_t step, int64_t term,
+                                   FloatVector (&taps)[9][kGroup]) {
+    if (kFrames == 1 || term == 0 || term == kTerms - 1) {
+      const int64_t time = kFrames == 2 && term != 0 ? 2 : term;
+      for (int i = 0; i < 9; ++i) {
+        WeightLoader<kGroup>::load(from + (time * 9 + i) * step, taps[i]);
+      }
+      return;
+    }
+    const FloatVector half = hn::Set(FloatTag(), 0.5F);
+    const FloatVector middle_half = hn::Set(FloatTag(), term == 1 ? 0.5F : -0.5F);
+    for (int i = 0; i < 9; ++i) {
+      FloatVector times[3][kGroup];
+      for (int time = 0; time < 3; ++time) {
+        WeightLoader<kGroup>::load(from + (time * 9 + i) * step, times[time]);
+      }
+      HWY_UNROLL(2)
+      for (int64_t k = 0; k < kGroup; ++k) {
+        const FloatVector outer = hn::Mul(hn::Add(times[0][k], times[2][k]), half);
+        taps[i][k] = hn::MulAdd(times[1][k], middle_half, outer);
       }
     }
   }
@@ -260,12 +322,16 @@ class WinogradItem {
     return sums_ + panel * kProducts * blocks_.block_tiles * blocks_.panel_channels;
   }
 
-  // Pixels from sums, with bias and shortcut. To pixels_: panel after panel, each
-  // (4 * block_tiles, vectors * lanes).
+  float* panel_totals(int64_t panel) const {
+    return totals_ + panel * kTilePixels * blocks_.block_tiles * blocks_.panel_channels;
+  }
+
+  // Pixels from a term's sums, or all terms', which are added to what totals_ hold of the frames
+  // that the term belongs to; the first begins with the bias. totals_: panel after panel, each
+  // (kTilePixels * block_tiles, vectors * lanes).
   template <int vectors>
-  void finish_panel(int64_t panel) {
+  void finish_term(int64_t term, int64_t panel) {
     const int64_t stride = vectors * lanes_;
-    float* to = pixels_ + panel * blocks_.panel_channels * 4 * blocks_.block_tiles;
     const int64_t first_channel = panel * blocks_.panel_channels;
     alignas(64) float bias[vectors * kMaxLanes] = {};
     if (args_.bias != nullptr) {
@@ -273,17 +339,44 @@ class WinogradItem {
     }
     const int64_t step = blocks_.block_tiles * stride;
     for (int64_t tile = 0; tile < tiles_; ++tile) {
+      const float* from = panel_sums(panel) + tile * stride;
+      float* to = panel_totals(panel) + tile * kTilePixels * stride;
       for (int64_t j = 0; j < stride; j += lanes_) {
-        transform_sums(panel_sums(panel) + tile * stride + j, step, elementwise::load(bias + j),
-                       to + tile * 4 * stride + j, stride);
+        FloatVector pixels[4];
+        transform_sums(from + j, step, pixels);
+        if constexpr (kFrames == 1) {
+          add_to(pixels, 1, bias + j, 0, to + j, stride);
+        } else {
+          add_to_frames(term, pixels, bias + j, to + j, stride);
+        }
       }
     }
-    if (args_.shortcut != nullptr) add_shortcut<vectors>(first_channel, to);
   }
 
-  // A' m A + bias: four pixels, `stride` apart, from kProducts sums, `step` apart.
-  HWY_INLINE static void transform_sums(const float* from, int64_t step, FloatVector bias,
-                                        float* to, int64_t stride) {
+  // The first frame is the sum of terms 0 to 2, the second term 1 less 2 and 3.
+  HWY_INLINE static void add_to_frames(int64_t term, const FloatVector (&pixels)[4],
+                                       const float* bias, float* to, int64_t stride) {
+    if (term <= 2) add_to(pixels, 1, term == 0 ? bias : to, term == 0 ? 0 : stride, to, stride);
+    float* second = to + 4 * stride;
+    if (term >= 1) {
+      add_to(pixels, term == 1 ? 1 : -1, term == 1 ? bias : second, term == 1 ? 0 : stride, second,
+             stride);
+    }
+  }
+
+  // to = before + sign pixels, four `stride` apart, those before `step` apart.
+  HWY_INLINE static void add_to(const FloatVector (&pixels)[4], float sign, const float* before,
+                                int64_t step, float* to, int64_t stride) {
+    HWY_UNROLL(4)
+    for (int i = 0; i < 4; ++i) {
+      const FloatVector sum =
+          hn::MulAdd(pixels[i], hn::Set(FloatTag(), sign), elementwise::load(before + i * step));
+      elementwise::store(sum, to + i * stride);
+    }
+  }
+
+  // A' m A: four pixels from kProducts sums, `step` apart.
+  HWY_INLINE static void transform_sums(const float* from, int64_t step, FloatVector (&pixels)[4]) {
     FloatVector lines[2][4];
     HWY_UNROLL(4)
     for (int i = 0; i < 4; ++i) {
@@ -297,23 +390,23 @@ class WinogradItem {
     HWY_UNROLL(2)
     for (int i = 0; i < 2; ++i) {
       const FloatVector(&m)[4] = lines[i];
-      const FloatVector left = hn::Add(hn::Add(m[0], m[1]), m[2]);
-      const FloatVector right = hn::Sub(hn::Sub(m[1], m[2]), m[3]);
-      elementwise::store(hn::Add(left, bias), to + 2 * i * stride);
-      elementwise::store(hn::Add(right, bias), to + (2 * i + 1) * stride);
+      pixels[2 * i] = hn::Add(hn::Add(m[0], m[1]), m[2]);
+      pixels[2 * i + 1] = hn::Sub(hn::Sub(m[1], m[2]), m[3]);
     }
   }
 
   template <int vectors>
-  void add_shortcut(int64_t first_channel, float* totals) {
+  void add_shortcut(int64_t panel) {
     const int64_t stride = vectors * lanes_;
+    const int64_t first_channel = panel * blocks_.panel_channels;
+    float* totals = panel_totals(panel);
     const int64_t depth = round_up(args_.c_shortcut, kGroup);
-    const T* panel = static_cast<const T*>(args_.shortcut_weight) + first_channel * depth;
+    const T* weight = static_cast<const T*>(args_.shortcut_weight) + first_channel * depth;
     for (int64_t channel = 0; channel < args_.c_shortcut; channel += blocks_.shortcut_channels) {
       const Conv3dChunk chunk = {
           .taps = 1, .channels = std::min(blocks_.shortcut_channels, args_.c_shortcut - channel)};
-      Multiplier<Operands, vectors> multiplier(chunk, panel + channel * stride);
-      for (int64_t pixel = 0; pixel < 4 * tiles_; pixel += kTileRows) {
+      Multiplier<Operands, vectors> multiplier(chunk, weight + channel * stride);
+      for (int64_t pixel = 0; pixel < kTilePixels * tiles_; pixel += kTileRows) {
         const T* rows[kTileRows];
         for (int64_t i = 0; i < kTileRows; ++i) rows[i] = shortcut_pixel(pixel + i, channel);
         multiplier.add(rows, totals + pixel * stride);
@@ -322,7 +415,7 @@ class WinogradItem {
   }
 
   const T* shortcut_pixel(int64_t pixel, int64_t channel) const {
-    const int64_t output = pixel < 4 * tiles_ ? output_pixel(pixel) : -1;
+    const int64_t output = pixel < kTilePixels * tiles_ ? output_pixel(pixel) : -1;
     if (output < 0) return kZeros<T>;
     return static_cast<const T*>(args_.shortcut) + output * args_.c_shortcut + channel;
   }
@@ -335,6 +428,7 @@ class WinogradItem {
   float* const sums_;
   float* const weights_;
   float* const pixels_;
+  float* const totals_;
   const T* history_end_ = nullptr;
 };
 
