@@ -78,6 +78,10 @@ class Backend {
 
   // Not zeroed. Throws kOutOfMemory.
   virtual std::unique_ptr<Memory> allocate(int64_t bytes) const = 0;
+
+  // Whether kernels can read constants where they lie in the host's memory, which then are not
+  // copied.
+  virtual bool reads_in_place(const std::byte* /*host*/) const { return false; }
   virtual void copy_from_host(std::byte* device, const void* host, int64_t bytes) const = 0;
   virtual void copy_to_host(void* host, const std::byte* device, int64_t bytes) const = 0;
   virtual void copy(std::byte* to, const std::byte* from, int64_t bytes) const = 0;

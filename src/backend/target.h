@@ -27,8 +27,12 @@ class Target {
  public:
   virtual ~Target() = default;
 
-  // "cpu-avx3"
+  // "cpu-avx3", "cuda-sm90": all that kernels and layouts are chosen by.
   virtual std::string name() const = 0;
+
+  // Of what pack() writes and kernels read. It must change when the bytes of a layout do: packed
+  // weights of another version are refused.
+  virtual int packing_version() const = 0;
 
   // The operands that suit the device where nobody asks for a type.
   virtual DType default_operands() const = 0;
@@ -42,9 +46,21 @@ class Target {
   // The layout of a constant that no kernel asks to be packed: float32 as read.
   static constexpr const char* kPlainLayout = "plain";
 
+  // Bytes that pack() makes of a constant of this shape.
+  virtual int64_t packed_bytes(const std::string& layout,
+                               const std::vector<int64_t>& shape) const = 0;
+
   // `values` are the constant's, row-major, of shape `shape`.
   virtual std::vector<std::byte> pack(const std::string& layout, const std::vector<int64_t>& shape,
                                       const std::vector<float>& values) const = 0;
+
+ protected:
+  // packed_bytes() of kPlainLayout.
+  static int64_t plain_bytes(const std::vector<int64_t>& shape) {
+    int64_t count = 1;
+    for (const int64_t extent : shape) count *= extent;
+    return count * size_of(DType::kFloat32);
+  }
 };
 
 }  // namespace zoetrope

@@ -104,7 +104,9 @@ class Lowering {
 
   int32_t constant(ConstantId id, const std::string& layout) {
     const graph::Constant& constant = graph_.constant(id);
-    plan_.constants.push_back({.name = constant.name, .layout = layout});
+    plan_.constants.push_back({.name = constant.name,
+                               .layout = layout,
+                               .bytes = target_.packed_bytes(layout, constant.shape)});
     return static_cast<int32_t>(plan_.constants.size() - 1);
   }
 

@@ -8,7 +8,6 @@
 
 namespace zoetrope::compiler {
 
-// The constants' `bytes` are 0 until they are packed.
 Plan lower(const graph::Graph& graph, const Target& target);
 
 }  // namespace zoetrope::compiler

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -79,8 +80,8 @@ void run_and_observe(const Step& step, const StepContext& context, const RunCont
 
 class CpuBackend : public Backend {
  public:
-  CpuBackend(int threads, Allocator allocator, int64_t instruction_set)
-      : target_(instruction_set), pool_(threads), allocator_(or_default(std::move(allocator))) {}
+  CpuBackend(int threads, Allocator allocator, CpuTarget target)
+      : target_(std::move(target)), pool_(threads), allocator_(or_default(std::move(allocator))) {}
 
   const Target& target() const override { return target_; }
   int64_t default_frames_per_step() const override { return 1; }
@@ -95,6 +96,9 @@ class CpuBackend : public Backend {
     return std::make_unique<HostMemory>(allocator_, bytes);
   }
 
+  bool reads_in_place(const std::byte* host) const override {
+    return reinterpret_cast<uintptr_t>(host) % kAlignment == 0;
+  }
   void copy_from_host(std::byte* device, const void* host, int64_t bytes) const override {
     std::memcpy(device, host, static_cast<size_t>(bytes));
   }
@@ -143,9 +147,9 @@ class CpuBackend : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> open_cpu_backend(int threads, Allocator allocator,
-                                          int64_t instruction_set) {
-  return std::make_unique<CpuBackend>(threads, std::move(allocator), instruction_set);
+std::unique_ptr<Backend> open_cpu_backend(int threads, Allocator allocator, CpuTarget target) {
+  ZOETROPE_CHECK(target.runs_here(), target.name());
+  return std::make_unique<CpuBackend>(threads, std::move(allocator), std::move(target));
 }
 
 std::string default_instruction_set() { return CpuTarget().instruction_set_name(); }

@@ -5,13 +5,14 @@
 #include <memory>
 
 #include "backend/backend.h"
+#include "cpu/cpu_target.h"
 #include "zoetrope/autoencoder.h"
 
 namespace zoetrope::cpu {
 
-// `threads`: 0 means one per core. `instruction_set`: Highway's bit; 0 means the best.
+// `threads`: 0 means one per core. `target` must run here.
 std::unique_ptr<Backend> open_cpu_backend(int threads, Allocator allocator,
-                                          int64_t instruction_set = 0);
+                                          CpuTarget target = CpuTarget());
 
 // The name of the instruction set that kernels use by default: "AVX3".
 std::string default_instruction_set();

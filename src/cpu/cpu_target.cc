@@ -14,16 +14,14 @@
 namespace zoetrope::cpu {
 namespace {
 
-// Kernels of a better instruction set than the target's are left alone.
-template <typename Row>
-bool fits(const Row& row, int64_t instruction_set, DType operands) {
-  return row.target >= instruction_set && row.operands == operands;
-}
+// Highway's bits of an instruction set and of those below it.
+int64_t up_to(int64_t instruction_set) { return ~(instruction_set - 1); }
 
 template <typename Row>
 const Row* row_for(std::span<const Row> rows, int64_t instruction_set, DType operands) {
-  const auto found = std::ranges::find_if(
-      rows, [&](const Row& row) { return fits(row, instruction_set, operands); });
+  const auto found = std::ranges::find_if(rows, [&](const Row& row) {
+    return (row.target & up_to(instruction_set)) != 0 && row.operands == operands;
+  });
   return found == rows.end() ? nullptr : &*found;
 }
 
@@ -62,12 +60,19 @@ std::string layout_name(const Conv3dKernel& kernel, int64_t parts) {
 }  // namespace
 
 CpuTarget::CpuTarget(int64_t instruction_set)
-    : instruction_set_(instruction_set == 0 ? instruction_sets().front() : instruction_set) {}
+    : CpuTarget(instruction_set == 0 ? instruction_sets().front() : instruction_set,
+                bf16_products()) {}
+
+CpuTarget::CpuTarget(int64_t instruction_set, Bf16Products bf16)
+    : instruction_set_(instruction_set),
+      bf16_(bf16),
+      convs_(conv3d_kernels(up_to(instruction_set), bf16)),
+      attentions_(attention_kernels(up_to(instruction_set))) {}
 
 const Conv3dKernel* CpuTarget::conv3d(const Conv3dArgs& args, DType operands,
                                       std::vector<std::string>& refused) const {
-  for (const Conv3dKernel& kernel : conv3d_kernels()) {
-    if (!fits(kernel, instruction_set_, operands)) continue;
+  for (const Conv3dKernel& kernel : convs_) {
+    if (kernel.operands != operands) continue;
     const std::string reason = kernel.refusal(args);
     if (reason.empty()) return &kernel;
     refused.push_back(fmt::format("{}: {}", kernel.name, reason));
@@ -76,13 +81,13 @@ const Conv3dKernel* CpuTarget::conv3d(const Conv3dArgs& args, DType operands,
 }
 
 const Conv3dKernel* CpuTarget::conv3d(const std::string& name) const {
-  const auto rows = conv3d_kernels();
-  const auto found = std::ranges::find_if(rows, [&](const auto& row) { return name == row.name; });
-  return found == rows.end() ? nullptr : &*found;
+  const auto found =
+      std::ranges::find_if(convs_, [&](const auto& row) { return name == row.name; });
+  return found == convs_.end() ? nullptr : &*found;
 }
 
 bool CpuTarget::has(DType operands) const {
-  return row_for(conv3d_kernels(), instruction_set_, operands) != nullptr;
+  return row_for<Conv3dKernel>(convs_, instruction_set_, operands) != nullptr;
 }
 
 const PointwiseKernels* CpuTarget::pointwise(DType operands) const {
@@ -90,15 +95,21 @@ const PointwiseKernels* CpuTarget::pointwise(DType operands) const {
 }
 
 const AttentionKernel* CpuTarget::attention(DType operands) const {
-  return row_for(attention_kernels(), instruction_set_, operands);
+  return row_for<AttentionKernel>(attentions_, instruction_set_, operands);
 }
 
 std::string CpuTarget::instruction_set_name() const { return hwy::TargetName(instruction_set_); }
 
+bool CpuTarget::runs_here() const {
+  if ((instruction_set_ & hwy::SupportedTargets()) == 0) return false;
+  return !has(DType::kBFloat16) || bf16_products() != Bf16Products::kNone;
+}
+
 std::string CpuTarget::name() const {
   std::string name = "cpu-" + instruction_set_name();
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
-  return name;
+  if (!has(DType::kBFloat16)) return name;
+  return name + (bf16_ == Bf16Products::kPairs ? "-bf16" : "-bf16-expanded");
 }
 
 // Half the memory of float32, and at least its speed.
@@ -171,34 +182,71 @@ Choice CpuTarget::choose(const graph::Graph& graph, const graph::Op& op) const {
   fail(ErrorCode::kInternal, "{}: no kernel for this kind of op", op.name);
 }
 
-std::vector<std::byte> CpuTarget::pack(const std::string& layout, const std::vector<int64_t>& shape,
-                                       const std::vector<float>& values) const {
-  std::vector<std::byte> bytes;
-  if (layout == kPlainLayout) {
-    bytes.resize(values.size() * sizeof(float));
-    std::memcpy(bytes.data(), values.data(), bytes.size());
-    return bytes;
-  }
-  ZOETROPE_CHECK(shape.size() == 5, layout);
-  const int64_t taps = shape[2] * shape[3] * shape[4];
-  for (const Conv3dKernel& kernel : conv3d_kernels()) {
+CpuTarget::Packing CpuTarget::packing(const std::string& layout) const {
+  for (const Conv3dKernel& kernel : convs_) {
     for (const int64_t parts : {1, 2, 4}) {
-      if (layout != layout_name(kernel, parts)) continue;
-      bytes.resize(static_cast<size_t>(kernel.packed_bytes(shape[0], shape[1], taps, parts)));
-      kernel.pack(values.data(), shape[0], shape[1], taps, parts, bytes.data());
-      return bytes;
+      if (layout == layout_name(kernel, parts)) return {&kernel, parts};
     }
   }
   fail(ErrorCode::kInternal, "{} has no weight layout {}", name(), layout);
 }
 
-std::vector<int64_t> instruction_sets() {
+int64_t CpuTarget::packed_bytes(const std::string& layout,
+                                const std::vector<int64_t>& shape) const {
+  if (layout == kPlainLayout) return plain_bytes(shape);
+  ZOETROPE_CHECK(shape.size() == 5, layout);
+  const auto [kernel, parts] = packing(layout);
+  return kernel->packed_bytes(shape[0], shape[1], shape[2] * shape[3] * shape[4], parts);
+}
+
+std::vector<std::byte> CpuTarget::pack(const std::string& layout, const std::vector<int64_t>& shape,
+                                       const std::vector<float>& values) const {
+  std::vector<std::byte> bytes(static_cast<size_t>(packed_bytes(layout, shape)));
+  if (layout == kPlainLayout) {
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return bytes;
+  }
+  const auto [kernel, parts] = packing(layout);
+  kernel->pack(values.data(), shape[0], shape[1], shape[2] * shape[3] * shape[4], parts,
+               bytes.data());
+  return bytes;
+}
+
+namespace {
+
+// With kernels for float32 among `kernels`, best first, as Highway's bits.
+std::vector<int64_t> instruction_sets_of(std::span<const Conv3dKernel> kernels) {
   std::vector<int64_t> sets;
-  for (const Conv3dKernel& kernel : conv3d_kernels()) {
+  for (const Conv3dKernel& kernel : kernels) {
     if (kernel.operands == DType::kFloat32) sets.push_back(kernel.target);
   }
   sets.erase(std::ranges::unique(sets).begin(), sets.end());
   return sets;
+}
+
+}  // namespace
+
+std::vector<int64_t> instruction_sets() { return instruction_sets_of(conv3d_kernels()); }
+
+std::vector<CpuTarget> cpu_targets() {
+  constexpr int64_t kAll = -1;
+  std::vector<CpuTarget> targets;
+  for (const int64_t set : instruction_sets_of(conv3d_kernels(kAll, Bf16Products::kNone))) {
+    for (const auto bf16 : {Bf16Products::kPairs, Bf16Products::kExpanded, Bf16Products::kNone}) {
+      CpuTarget target(set, bf16);
+      if (target.has(DType::kBFloat16) == (bf16 != Bf16Products::kNone)) {
+        targets.push_back(std::move(target));
+      }
+    }
+  }
+  return targets;
+}
+
+std::optional<CpuTarget> cpu_target_named(const std::string& name) {
+  for (CpuTarget& target : cpu_targets()) {
+    if (target.name() == name) return std::move(target);
+  }
+  return std::nullopt;
 }
 
 }  // namespace zoetrope::cpu

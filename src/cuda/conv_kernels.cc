@@ -24,19 +24,27 @@ std::string sm90_refusal(const Conv3dArgs& args, int capability) {
 
 int64_t sm90_stride(const Conv3dArgs& args) { return args.stride_space; }
 
+Conv3dSm90Weight sm90_weight(const ConvLayout& layout, const std::vector<int64_t>& shape,
+                             const float* values) {
+  return {.values = values,
+          .filters = shape[0],
+          .c_in = shape[1],
+          .kernel_time = shape[2],
+          .kernel_height = shape[3],
+          .kernel_width = shape[4],
+          .stride_space = layout.variant,
+          .parts = layout.parts,
+          .operands = layout.operands};
+}
+
+int64_t sm90_packed_bytes(const ConvLayout& layout, const std::vector<int64_t>& shape) {
+  return conv3d_sm90_packed_bytes(sm90_weight(layout, shape, nullptr));
+}
+
 std::vector<std::byte> sm90_pack(const ConvLayout& layout, const std::vector<int64_t>& shape,
                                  const float* values) {
-  const Conv3dSm90Weight weight = {.values = values,
-                                   .filters = shape[0],
-                                   .c_in = shape[1],
-                                   .kernel_time = shape[2],
-                                   .kernel_height = shape[3],
-                                   .kernel_width = shape[4],
-                                   .stride_space = layout.variant,
-                                   .parts = layout.parts,
-                                   .operands = layout.operands};
-  std::vector<std::byte> packed(static_cast<size_t>(conv3d_sm90_packed_bytes(weight)));
-  conv3d_sm90_pack(weight, packed.data());
+  std::vector<std::byte> packed(static_cast<size_t>(sm90_packed_bytes(layout, shape)));
+  conv3d_sm90_pack(sm90_weight(layout, shape, values), packed.data());
   return packed;
 }
 
@@ -59,17 +67,26 @@ int64_t mma_block(const Conv3dArgs& args) {
   return conv3d_mma_block(args.c_out, args.gamma != nullptr);
 }
 
+Conv3dMmaLayout mma_layout(const ConvLayout& layout) {
+  return {.operands = layout.operands, .block_filters = layout.variant, .parts = layout.parts};
+}
+
+Conv3dWeight mma_weight(const std::vector<int64_t>& shape, const float* values) {
+  return {.values = values,
+          .filters = shape[0],
+          .c_in = shape[1],
+          .kernel_time = shape[2],
+          .plane_taps = shape[3] * shape[4]};
+}
+
+int64_t mma_packed_bytes(const ConvLayout& layout, const std::vector<int64_t>& shape) {
+  return conv3d_mma_packed_bytes(mma_layout(layout), mma_weight(shape, nullptr));
+}
+
 std::vector<std::byte> mma_pack(const ConvLayout& layout, const std::vector<int64_t>& shape,
                                 const float* values) {
-  const Conv3dMmaLayout of_kernel = {
-      .operands = layout.operands, .block_filters = layout.variant, .parts = layout.parts};
-  const Conv3dWeight weight = {.values = values,
-                               .filters = shape[0],
-                               .c_in = shape[1],
-                               .kernel_time = shape[2],
-                               .plane_taps = shape[3] * shape[4]};
-  std::vector<std::byte> packed(static_cast<size_t>(conv3d_mma_packed_bytes(of_kernel, weight)));
-  conv3d_mma_pack(of_kernel, weight, packed.data());
+  std::vector<std::byte> packed(static_cast<size_t>(mma_packed_bytes(layout, shape)));
+  conv3d_mma_pack(mma_layout(layout), mma_weight(shape, values), packed.data());
   return packed;
 }
 
@@ -78,8 +95,8 @@ cudaError_t mma_run(const Conv3dArgs& args, cudaStream_t stream) {
 }
 
 constexpr std::array kKernels = {
-    ConvKernel{"conv3d_sm90", sm90_refusal, sm90_stride, sm90_pack, sm90_run},
-    ConvKernel{"conv3d_mma", mma_refusal, mma_block, mma_pack, mma_run}};
+    ConvKernel{"conv3d_sm90", sm90_refusal, sm90_stride, sm90_packed_bytes, sm90_pack, sm90_run},
+    ConvKernel{"conv3d_mma", mma_refusal, mma_block, mma_packed_bytes, mma_pack, mma_run}};
 
 }  // namespace
 

@@ -34,6 +34,7 @@ struct ConvKernel {
   std::string (*refusal)(const Conv3dArgs& args, int capability);
   int64_t (*layout_variant)(const Conv3dArgs& args);
   // `shape` is (filters, c_in, kernel_time, kernel_height, kernel_width).
+  int64_t (*packed_bytes)(const ConvLayout& layout, const std::vector<int64_t>& shape);
   std::vector<std::byte> (*pack)(const ConvLayout& layout, const std::vector<int64_t>& shape,
                                  const float* values);
   cudaError_t (*run)(const Conv3dArgs& args, cudaStream_t stream);

@@ -65,6 +65,12 @@ std::string too_old(int index) {
                      capability / 10, capability % 10);
 }
 
+// Whether a device runs kernels for `capability`. Hopper's own, for 9.0a, run nowhere else.
+bool runs(int device, int capability) {
+  constexpr int kHopper = 90;
+  return device == capability || (device > capability && capability != kHopper);
+}
+
 class Stream {
  public:
   Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cuda stream"); }
@@ -327,9 +333,24 @@ std::unique_ptr<Backend> open_cuda_backend(int index, Allocator allocator, int c
   }
   const std::string old = too_old(index);
   if (!old.empty()) fail(ErrorCode::kDevice, "{}; use the device cpu", old);
+  const int own = capability_of(index);
+  if (!runs(own, capability == 0 ? own : capability)) {
+    fail(ErrorCode::kDevice,
+         "cuda:{}: kernels for cuda-sm{} do not run on compute capability {}.{}", index, capability,
+         own / 10, own % 10);
+  }
   const DeviceScope scope(index);
   return std::make_unique<CudaBackend>(index, std::move(allocator),
-                                       capability == 0 ? capability_of(index) : capability);
+                                       capability == 0 ? own : capability);
+}
+
+std::unique_ptr<const Target> cuda_target(int capability) {
+  constexpr int kMostCapability = 129;
+  if (capability < kLeastCapability || capability > kMostCapability) {
+    fail(ErrorCode::kUnsupported, "cuda-sm{}: expected a compute capability from {} to {}",
+         capability, kLeastCapability, kMostCapability);
+  }
+  return std::make_unique<CudaTarget>(capability);
 }
 
 }  // namespace zoetrope::cuda

@@ -18,9 +18,13 @@ std::vector<DeviceDescription> usable_devices();
 // Why there is none of them, for people; empty if there is one.
 std::string why_none();
 
+// A GPU of that compute capability (ten times the major number and the minor) as a Target, here or
+// not. Throws kUnsupported if no kernel runs there, or in a build without CUDA.
+std::unique_ptr<const Target> cuda_target(int capability);
+
 // `allocator`, if set, gives memory of the device. `capability`: ten times that whose kernels it
-// uses, at most the device's; 0: the device's. Throws kUnsupported in a build without CUDA, kDevice
-// if there is no such device or it is too old.
+// uses; 0: the device's. Throws kUnsupported in a build without CUDA, kDevice if there is no such
+// device, it is too old, or it cannot run those kernels.
 std::unique_ptr<Backend> open_cuda_backend(int index, Allocator allocator, int capability = 0);
 
 }  // namespace zoetrope::cuda

@@ -99,6 +99,13 @@ Choice conv_choice(const Graph& graph, const Op& op, int capability) {
   fail(ErrorCode::kInternal, "{}: no conv kernel: {}", op.name, choice.refused.back());
 }
 
+const ConvKernel& kernel_of(const ConvLayout& layout) {
+  for (const ConvKernel& kernel : conv_kernels()) {
+    if (layout.kernel == kernel.name) return kernel;
+  }
+  fail(ErrorCode::kInternal, "cuda has no weight layout {}", layout.text());
+}
+
 Choice attention_choice(const Graph& graph, const Op& op) {
   const graph::Value& y = graph.value(op.y);
   const Extent extent = {.frames_per_latent = false,
@@ -145,6 +152,14 @@ Choice CudaTarget::choose(const Graph& graph, const Op& op) const {
   fail(ErrorCode::kInternal, "{}: no kernel for this kind of op", op.name);
 }
 
+int64_t CudaTarget::packed_bytes(const std::string& layout,
+                                 const std::vector<int64_t>& shape) const {
+  if (layout == kPlainLayout) return plain_bytes(shape);
+  ZOETROPE_CHECK(shape.size() == 5, layout);
+  const ConvLayout parsed = ConvLayout::parse(layout);
+  return kernel_of(parsed).packed_bytes(parsed, shape);
+}
+
 std::vector<std::byte> CudaTarget::pack(const std::string& layout,
                                         const std::vector<int64_t>& shape,
                                         const std::vector<float>& values) const {
@@ -155,10 +170,7 @@ std::vector<std::byte> CudaTarget::pack(const std::string& layout,
   }
   ZOETROPE_CHECK(shape.size() == 5, layout);
   const ConvLayout parsed = ConvLayout::parse(layout);
-  for (const ConvKernel& kernel : conv_kernels()) {
-    if (parsed.kernel == kernel.name) return kernel.pack(parsed, shape, values.data());
-  }
-  fail(ErrorCode::kInternal, "{} has no weight layout {}", name(), layout);
+  return kernel_of(parsed).pack(parsed, shape, values.data());
 }
 
 }  // namespace zoetrope::cuda

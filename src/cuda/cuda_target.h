@@ -20,9 +20,11 @@ class CudaTarget : public Target {
   explicit CudaTarget(int capability) : capability_(capability) {}
 
   std::string name() const override;
+  int packing_version() const override { return 1; }
   DType default_operands() const override { return DType::kBFloat16; }
   std::string refusal(const graph::Graph& graph, const graph::Op& op) const override;
   Choice choose(const graph::Graph& graph, const graph::Op& op) const override;
+  int64_t packed_bytes(const std::string& layout, const std::vector<int64_t>& shape) const override;
   std::vector<std::byte> pack(const std::string& layout, const std::vector<int64_t>& shape,
                               const std::vector<float>& values) const override;
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,9 +49,11 @@ class Model {
   // Tensors of the checkpoint, by their own names, that belong to no layer.
   virtual std::vector<std::string> unknown() const = 0;
 
-  // Of the values read so far, by published name: the same for every naming and stored type. 16
-  // hexadecimal digits.
-  virtual std::string checksum() const = 0;
+  // Of the values read so far, by published name: the same for every naming and stored type.
+  virtual std::map<std::string, uint64_t> hashes() const = 0;
+
+  // One over all of them: 16 hexadecimal digits.
+  std::string checksum() const { return checksum_of(hashes()); }
 
   // Throws kCheckpoint, naming the tensor, if the entry's half is missing tensors or has some of a
   // wrong shape.

@@ -324,12 +324,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace zoetrope::cpu {
 
-std::span<const AttentionKernel> attention_kernels() {
-  static const std::vector<AttentionKernel> rows = supported_rows<AttentionKernel>(
+std::vector<AttentionKernel> attention_kernels(int64_t instruction_sets) {
+  return supported_rows<AttentionKernel>(
       std::to_array<const AttentionKernel*>(
           {HWY_CHOOSE_TARGET_LIST(kAttentionFloat32), HWY_CHOOSE_FALLBACK(kAttentionFloat32),
            HWY_CHOOSE_TARGET_LIST(kAttentionBFloat16), HWY_CHOOSE_FALLBACK(kAttentionBFloat16)}),
-      hwy::SupportedTargets());
+      instruction_sets);
+}
+
+std::span<const AttentionKernel> attention_kernels() {
+  static const std::vector<AttentionKernel> rows = attention_kernels(hwy::SupportedTargets());
   return rows;
 }
 

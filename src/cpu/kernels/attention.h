@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/thread_pool.h"
 #include "zoetrope/tensor_view.h"
@@ -32,5 +33,9 @@ struct AttentionKernel {
 
 // The kernels that this machine can run, best first; every instruction set has both types.
 std::span<const AttentionKernel> attention_kernels();
+
+// Those of a processor with `instruction_sets` (Highway's bits): of other machines too, to be
+// asked.
+std::vector<AttentionKernel> attention_kernels(int64_t instruction_sets);
 
 }  // namespace zoetrope::cpu

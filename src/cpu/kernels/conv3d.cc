@@ -8,9 +8,7 @@
 // zero, then added: so a pixel's bits depend on neither its block nor its tile, and rounding grows
 // with the chunk and the number of chunks, not with K.
 //
-// Packed weights: for each part (see Conv3dBlocks) panels of kTileVectors vectors (the last may
-// have fewer), each (tap, c_in / group, vectors * lanes, group), zero beyond c_out and c_in.
-// `group` is 1 for float32 and 2 for bfloat16, which one instruction multiplies where there is one.
+// Packed weights are as conv3d_pack.cc says.
 #include "cpu/kernels/conv3d.h"
 
 #include <algorithm>
@@ -40,8 +38,7 @@
 
 namespace zoetrope::cpu {
 
-inline void pack_value(float value, float* to) { *to = value; }
-inline void pack_value(float value, uint16_t* to) { *to = float_to_bfloat16(value); }
+inline std::string no_refusal(const Conv3dArgs& /*args*/) { return ""; }
 
 // Room for the sums of as many items as run at a time.
 class SumBuffers {
@@ -335,55 +332,16 @@ void run_winograd(const Conv3dArgs& args, ThreadPool& pool, const LoopControl& c
   pool.run(blocks.items(), item, control);
 }
 
-std::string no_refusal(const Conv3dArgs& /*args*/) { return ""; }
-
-template <class Operands>
-int64_t packed_bytes(int64_t filters, int64_t c_in, int64_t taps, int64_t parts) {
-  return parts * round_up(filters / parts, vector_lanes()) * round_up(c_in, Operands::kGroup) *
-         taps * static_cast<int64_t>(sizeof(typename Operands::Stored));
-}
-
-// One part; returns the end of what it wrote.
-template <int64_t kGroup, class T>
-T* pack_part(const float* weight, int64_t filters, int64_t c_in, int64_t taps, T* to) {
-  const int64_t padded = round_up(filters, vector_lanes());
-  const int64_t panel_width = kTileVectors * vector_lanes();
-  for (int64_t first = 0; first < padded; first += panel_width) {
-    const int64_t end = std::min(first + panel_width, padded);
-    for (int64_t step = 0; step < taps * round_up(c_in, kGroup); step += kGroup) {
-      const int64_t tap = step / round_up(c_in, kGroup);
-      const int64_t channel = step % round_up(c_in, kGroup);
-      for (int64_t out = first; out < end; ++out) {
-        for (int64_t c = channel; c < channel + kGroup; ++c) {
-          const bool exists = out < filters && c < c_in;
-          pack_value(exists ? weight[(out * c_in + c) * taps + tap] : 0.0F, to++);
-        }
-      }
-    }
-  }
-  return to;
-}
-
-template <class Operands>
-void pack(const float* weight, int64_t filters, int64_t c_in, int64_t taps, int64_t parts,
-          std::byte* packed) {
-  auto* to = reinterpret_cast<typename Operands::Stored*>(packed);
-  const int64_t part_filters = filters / parts;
-  for (int64_t part = 0; part < parts; ++part) {
-    to = pack_part<Operands::kGroup>(weight + part * part_filters * c_in * taps, part_filters, c_in,
-                                     taps, to);
-  }
-}
-
 template <class Operands>
 constexpr Conv3dKernel row(const char* name) {
   return {.name = name,
           .layout = name,
           .target = HWY_TARGET,
           .operands = Operands::kType,
+          .lanes = vector_lanes,
+          .panel_vectors = kTileVectors,
+          .group = Operands::kGroup,
           .refusal = no_refusal,
-          .packed_bytes = packed_bytes<Operands>,
-          .pack = pack<Operands>,
           .run = run<Operands>};
 }
 
@@ -437,9 +395,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace zoetrope::cpu {
 
-namespace {
-
-std::vector<Conv3dKernel> rows_of_this_machine() {
+std::vector<Conv3dKernel> conv3d_kernels(int64_t instruction_sets, Bf16Products bf16) {
   std::vector<Conv3dKernel> rows = supported_rows<Conv3dKernel>(
       std::to_array<const Conv3dKernel*>(
           {HWY_CHOOSE_TARGET_LIST(kConv3dPairs), HWY_CHOOSE_FALLBACK(kConv3dPairs),
@@ -450,19 +406,24 @@ std::vector<Conv3dKernel> rows_of_this_machine() {
            HWY_CHOOSE_FALLBACK(kWinogradTimeFloat32), HWY_CHOOSE_TARGET_LIST(kWinogradFloat32),
            HWY_CHOOSE_FALLBACK(kWinogradFloat32), HWY_CHOOSE_TARGET_LIST(kConv3dFloat32),
            HWY_CHOOSE_FALLBACK(kConv3dFloat32)}),
-      hwy::SupportedTargets());
+      instruction_sets);
   const auto is_bf16 = [](const Conv3dKernel& row) { return row.operands == DType::kBFloat16; };
-  if (!multiplies_bf16()) std::erase_if(rows, is_bf16);
+  if (bf16 == Bf16Products::kNone) std::erase_if(rows, is_bf16);
   const auto first = std::ranges::find_if(rows, is_bf16);
   const auto end = std::find_if_not(first, rows.end(), is_bf16);
-  if (first != end && !multiplies_bf16_well()) std::rotate(first, first + 1, end);
+  const bool expanded = bf16 == Bf16Products::kExpanded;
+  if (first != end && expanded) std::rotate(first, first + 1, end);
   return rows;
 }
 
-}  // namespace
+Bf16Products bf16_products() {
+  if (!multiplies_bf16()) return Bf16Products::kNone;
+  return multiplies_bf16_well() ? Bf16Products::kPairs : Bf16Products::kExpanded;
+}
 
 std::span<const Conv3dKernel> conv3d_kernels() {
-  static const std::vector<Conv3dKernel> rows = rows_of_this_machine();
+  static const std::vector<Conv3dKernel> rows =
+      conv3d_kernels(hwy::SupportedTargets(), bf16_products());
   return rows;
 }
 

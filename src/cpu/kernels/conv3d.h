@@ -67,26 +67,45 @@ struct Conv3dArgs {
   int64_t c_out = 0;
 };
 
+// How a processor multiplies bfloat16.
+enum class Bf16Products : uint8_t {
+  kNone,      // it does not
+  kExpanded,  // sooner as float32, to which operands are expanded
+  kPairs,     // by AVX-512 BF16
+};
+
 // One kernel for one instruction set.
 struct Conv3dKernel {
   const char* name;    // "conv3d_f32_avx3", "conv3d_bf16_avx512bf16"
   const char* layout;  // of packed weights: rows that share it pack alike
   int64_t target;      // Highway's bit of the instruction set
   DType operands;
+  // Of packed weights: channels of a vector, vectors of a panel, input channels side by side.
+  int64_t (*lanes)();
+  int64_t panel_vectors;
+  int64_t group;
   // Why it cannot run a conv, or empty. Reads the arguments' shape alone: taps, strides, padding,
   // store map, channels, and frames by what divides them.
   std::string (*refusal)(const Conv3dArgs& args);
+  void (*run)(const Conv3dArgs& args, ThreadPool& pool, const LoopControl& control);
+
   // Bytes and content of the packed weight (filters, c_in, kernel_time, kernel_height,
   // kernel_width), taps = the product of the last three. `parts`: filters / parts of them are
   // packed as a weight of their own, one part after another: 4 with kUpsamplePhases, 2 with
-  // kFrameInterleave.
-  int64_t (*packed_bytes)(int64_t filters, int64_t c_in, int64_t taps, int64_t parts);
-  void (*pack)(const float* weight, int64_t filters, int64_t c_in, int64_t taps, int64_t parts,
-               std::byte* packed);
-  void (*run)(const Conv3dArgs& args, ThreadPool& pool, const LoopControl& control);
+  // kFrameInterleave. Any machine can pack for any kernel.
+  int64_t packed_bytes(int64_t filters, int64_t c_in, int64_t taps, int64_t parts) const;
+  void pack(const float* weight, int64_t filters, int64_t c_in, int64_t taps, int64_t parts,
+            std::byte* packed) const;
 };
 
 // The kernels that this machine can run, best first; at least one for float32 that runs every conv.
 std::span<const Conv3dKernel> conv3d_kernels();
+
+// Those of a processor with `instruction_sets` (Highway's bits) that multiplies bfloat16 so, best
+// first: of other machines too, to be asked and packed for.
+std::vector<Conv3dKernel> conv3d_kernels(int64_t instruction_sets, Bf16Products bf16);
+
+// Of this machine.
+Bf16Products bf16_products();
 
 }  // namespace zoetrope::cpu
