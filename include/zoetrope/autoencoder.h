@@ -31,6 +31,8 @@ enum class LogLevel : uint8_t { kInfo, kWarning };
 struct LoadOptions {
   // "cpu", "cuda", "cuda:N", or "auto": the first GPU that can be used, else the CPU.
   std::string device = "auto";
+  // What kernels are for, where it is not the best that the device runs: "cpu-avx2".
+  std::string target = {};
   std::optional<DType> encode_dtype = {};  // operand type; empty: what suits the device
   std::optional<DType> decode_dtype = {};
   int threads = 0;                                // CPU worker threads; 0: one per core
@@ -47,7 +49,7 @@ struct LoadOptions {
 // What was found in the checkpoint.
 struct ModelInfo {
   std::string family;                    // "wan2.1"
-  std::string device;                    // what the weights were packed for, e.g. "cpu-avx3"
+  std::string device;                    // what the weights were packed for, e.g. "cpu-avx2"
   DType encode_dtype = DType::kFloat32;  // of the operands
   DType decode_dtype = DType::kFloat32;
   int64_t encoder_base_dim = 0;  // 0: no encoder loaded
@@ -72,7 +74,8 @@ struct MemoryNeeded {
 
 class ZOETROPE_API Autoencoder {
  public:
-  // `weights`: a .safetensors or .pth file, a diffusers folder, or random[:base_dim[:seed]].
+  // `weights`: a .safetensors or .pth file, a diffusers folder, random[:base_dim[:seed]], or a
+  // module (write_module), which stays mapped and must not be changed in place.
   // Throws kCheckpoint, kIo, kUnsupported, kOutOfMemory, kCancelled.
   static Autoencoder load(const std::string& weights, const LoadOptions& options = {});
 

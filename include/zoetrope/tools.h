@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,9 +70,22 @@ struct TensorDescription {
   std::vector<int64_t> shape;
 };
 
-// What a checkpoint holds, read from its headers alone.
+// What a module was compiled for.
+struct ModuleDescription {
+  std::string target;                 // "cpu-avx2", "cuda-sm90"
+  int packing_version = 0;            // of the packed weights
+  std::optional<DType> encode_dtype;  // of the operands; empty: it does not encode
+  std::optional<DType> decode_dtype;
+  std::vector<std::string> disabled_passes;
+  std::string weights_checksum;              // of the weights it was made from
+  std::string version;                       // of the zoetrope that made it
+  std::map<std::string, std::string> plans;  // fingerprint of each entry's Plan
+  int64_t bytes = 0;                         // of packed weights
+};
+
+// What a checkpoint holds, read from its headers alone; of a module, its data too is checked.
 struct CheckpointDescription {
-  std::string format;            // "safetensors", "torch", "diffusers", "random"
+  std::string format;            // "safetensors", "torch", "diffusers", "random", "module"
   std::string family;            // "wan2.1"; empty if the tensors are not of a known model
   std::string naming;            // "published", "diffusers"
   std::string problem;           // why it cannot be loaded; empty if it can
@@ -81,10 +96,17 @@ struct CheckpointDescription {
   std::vector<TensorDescription> tensors;  // sorted by name
   std::vector<std::string> unknown;        // tensors of no layer, ignored
   std::vector<std::string> missing;        // published names that a layer lacks
+  std::optional<ModuleDescription> module;
 };
 
 // Throws kCheckpoint or kIo if the file is not a readable checkpoint at all.
 ZOETROPE_API CheckpointDescription describe(const std::string& weights);
+
+// Packs the weights for a target and writes them to `path` as a module, which loads without
+// packing. The target is options.target, else that of options.device; with options.target no device
+// is needed. The same input gives the same bytes. Throws as Autoencoder::load, and kIo.
+ZOETROPE_API void write_module(const std::string& weights, const std::string& path,
+                               const LoadOptions& options = {});
 
 }  // namespace v0
 }  // namespace zoetrope

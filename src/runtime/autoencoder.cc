@@ -1,90 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "zoetrope/autoencoder.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "base/fail.h"
 #include "base/shape.h"
 #include "checkpoint/checkpoint.h"
-#include "models/model.h"
 #include "runtime/autoencoder_implementation.h"
-#include "runtime/backends.h"
 #include "runtime/boundary.h"
 #include "runtime/edge_view.h"
+#include "runtime/load.h"
+#include "runtime/module_file.h"
 #include "runtime/stream_implementation.h"
 #include "runtime/weights.h"
 
 namespace zoetrope {
 namespace {
-
-using models::Entry;
-
-void fill_info(ModelInfo& info, const models::Config& config, const LoadOptions& options) {
-  info.family = config.family;
-  if (options.encoder) info.encoder_base_dim = config.encoder.base_dim;
-  if (options.decoder) info.decoder_base_dim = config.decoder.base_dim;
-  const models::HalfConfig& half = info.encoder_base_dim != 0 ? config.encoder : config.decoder;
-  info.video_channels = half.video_channels;
-  info.latent_channels = half.latent_channels;
-  info.spatial_stride = half.spatial_stride;
-  info.temporal_stride = half.temporal_stride;
-  info.latents_mean = config.latents_mean;
-  info.latents_std = config.latents_std;
-}
-
-void check_asked_for(const models::Config& config, const LoadOptions& options,
-                     const std::string& source) {
-  const bool encoder = options.encoder && config.encoder.base_dim != 0;
-  const bool decoder = options.decoder && config.decoder.base_dim != 0;
-  if (encoder || decoder) return;
-  const char* wanted = options.encoder ? "encoder" : "decoder";
-  fail(ErrorCode::kCheckpoint, "{}: expected {} tensors, found none; use weights that hold the {}",
-       source, wanted, wanted);
-}
-
-void log_loaded(const Autoencoder::Implementation& loaded, const std::vector<std::string>& unknown,
-                const LoadOptions& options) {
-  if (!options.log) return;
-  options.log(
-      LogLevel::kInfo,
-      fmt::format("{}: {}, {:.0f} MiB packed for {}, checksum {}", loaded.source,
-                  loaded.info.family, static_cast<double>(loaded.constants->bytes()) / (1 << 20),
-                  loaded.backend->target().name(), loaded.info.weights_checksum));
-  if (unknown.empty()) return;
-  options.log(LogLevel::kWarning,
-              fmt::format("{}: {} tensors belong to no layer and were left alone, the first is {}",
-                          loaded.source, unknown.size(), unknown.front()));
-}
-
-std::shared_ptr<const Autoencoder::Implementation> load_checkpoint(
-    const std::shared_ptr<const Checkpoint>& checkpoint, const LoadOptions& options) {
-  auto loaded = std::make_shared<Autoencoder::Implementation>();
-  loaded->backend = open_backend(options);
-  loaded->source = checkpoint->source();
-  loaded->constants = std::make_unique<ConstantStore>(*loaded->backend, loaded->source);
-  const std::unique_ptr<models::Model> model = models::recognise(checkpoint);
-  check_asked_for(model->config(), options, checkpoint->source());
-  fill_info(loaded->info, model->config(), options);
-  const Target& target = loaded->backend->target();
-  loaded->info.device = target.name();
-  loaded->info.encode_dtype = options.encode_dtype.value_or(target.default_operands());
-  loaded->info.decode_dtype = options.decode_dtype.value_or(target.default_operands());
-  if (loaded->info.encoder_base_dim != 0) {
-    loaded->encode =
-        compile_codec(*model, {Entry::kEncodeFirst, Entry::kEncodeNext, loaded->info.encode_dtype},
-                      *loaded->backend, options, *loaded->constants);
-  }
-  if (loaded->info.decoder_base_dim != 0) {
-    loaded->decode =
-        compile_codec(*model, {Entry::kDecodeFirst, Entry::kDecodeNext, loaded->info.decode_dtype},
-                      *loaded->backend, options, *loaded->constants);
-  }
-  loaded->info.weights_checksum = model->checksum();
-  log_loaded(*loaded, model->unknown(), options);
-  return loaded;
-}
 
 void require(const std::optional<Codec>& codec, const std::string& source, const char* half) {
   if (codec) return;
@@ -193,7 +124,10 @@ Autoencoder::Autoencoder(std::shared_ptr<const Implementation> implementation)
     : implementation_(std::move(implementation)) {}
 
 Autoencoder Autoencoder::load(const std::string& weights, const LoadOptions& options) {
-  return at_boundary([&] { return Autoencoder(load_checkpoint(open_weights(weights), options)); });
+  return at_boundary([&] {
+    if (const auto module = open_module(weights)) return Autoencoder(load_module(module, options));
+    return Autoencoder(load_checkpoint(open_weights(weights), options));
+  });
 }
 
 Autoencoder Autoencoder::from_tensors(const std::vector<NamedTensor>& tensors,

@@ -9,20 +9,6 @@
 namespace zoetrope {
 namespace {
 
-graph::Graph optimised(graph::Graph graph, DType operands, const Backend& backend,
-                       const LoadOptions& options) {
-  compiler::run_passes(graph, {.target = backend.target(), .operands = operands},
-                       options.disabled_passes);
-  return graph;
-}
-
-const graph::Constant& constant_named(const graph::Graph& graph, const std::string& name) {
-  for (const graph::Constant& constant : graph.constants) {
-    if (constant.name == name) return constant;
-  }
-  fail(ErrorCode::kInternal, "plan {}: no constant is named {}", graph.name, name);
-}
-
 // One such value makes every picture black or gray, without a word.
 void check_finite(const std::string& source, const graph::Constant& constant,
                   const std::vector<float>& values) {
@@ -36,44 +22,75 @@ void check_finite(const std::string& source, const graph::Constant& constant,
 
 }  // namespace
 
-const Memory& ConstantStore::get(const graph::Constant& constant, const std::string& layout) {
-  std::unique_ptr<Memory>& memory = constants_[{constant.name, layout}];
-  if (memory == nullptr) {
-    const std::vector<float> values = constant.read();
-    check_finite(source_, constant, values);
-    const std::vector<std::byte> packed = backend_.target().pack(layout, constant.shape, values);
-    const auto size = static_cast<int64_t>(packed.size());
-    memory = backend_.allocate(size);
-    backend_.copy_from_host(memory->data(), packed.data(), size);
-    bytes_ += size;
-  }
-  return *memory;
+PlannedEntry plan_entry(const models::Model& model, models::Entry entry, DType operands,
+                        const Target& target, const std::vector<std::string>& disabled_passes) {
+  PlannedEntry planned = {.plan = {}, .model = model.graph(entry), .optimised = {}};
+  planned.optimised = planned.model;
+  compiler::run_passes(planned.optimised, {.target = target, .operands = operands},
+                       disabled_passes);
+  planned.plan = compiler::lower(planned.optimised, target);
+  return planned;
 }
 
-Codec compile_codec(const models::Model& model, const CodecEntries& entries, const Backend& backend,
-                    const LoadOptions& options, ConstantStore& store) {
-  Codec codec = {.first = {.plan = {}, .constants = {}, .model = model.graph(entries.first)},
-                 .next = {.plan = {}, .constants = {}, .model = model.graph(entries.next)}};
-  const graph::Graph first_graph = optimised(codec.first.model, entries.operands, backend, options);
-  const graph::Graph next_graph = optimised(codec.next.model, entries.operands, backend, options);
-  codec.first.plan = compiler::lower(first_graph, backend.target());
-  codec.next.plan = compiler::lower(next_graph, backend.target());
-  const auto total =
-      static_cast<int64_t>(codec.first.plan.constants.size() + codec.next.plan.constants.size());
+PlannedCodec plan_codec(const models::Model& model, const CodecEntries& entries,
+                        const Target& target, const std::vector<std::string>& disabled_passes) {
+  return {.first = plan_entry(model, entries.first, entries.operands, target, disabled_passes),
+          .next = plan_entry(model, entries.next, entries.operands, target, disabled_passes)};
+}
+
+const graph::Constant& constant_of(const PlannedEntry& entry, const PackedConstant& packed) {
+  for (const graph::Constant& constant : entry.optimised.constants) {
+    if (constant.name == packed.name) return constant;
+  }
+  fail(ErrorCode::kInternal, "plan {}: no constant is named {}", entry.plan.entry, packed.name);
+}
+
+PackedSource packing_for(const Target& target, std::string source) {
+  return [&target, source = std::move(source)](const graph::Constant& constant,
+                                               const std::string& layout) {
+    const std::vector<float> values = constant.read();
+    check_finite(source, constant, values);
+    PackedBytes packed = {.bytes = {}, .storage = target.pack(layout, constant.shape, values)};
+    packed.bytes = packed.storage;
+    return packed;
+  };
+}
+
+const std::byte* ConstantStore::get(const graph::Constant& constant, const std::string& layout) {
+  const std::byte*& data = constants_[{constant.name, layout}];
+  if (data == nullptr) data = fetch(constant, layout);
+  return data;
+}
+
+const std::byte* ConstantStore::fetch(const graph::Constant& constant, const std::string& layout) {
+  const PackedBytes packed = source_(constant, layout);
+  const auto size = static_cast<int64_t>(packed.bytes.size());
+  bytes_ += size;
+  const bool stays = packed.storage.empty();
+  if (stays && backend_.reads_in_place(packed.bytes.data())) return packed.bytes.data();
+  memory_.push_back(backend_.allocate(size));
+  backend_.copy_from_host(memory_.back()->data(), packed.bytes.data(), size);
+  return memory_.back()->data();
+}
+
+Codec with_constants(PlannedCodec planned, ConstantStore& store, const LoadOptions& options) {
+  const auto total = static_cast<int64_t>(planned.first.plan.constants.size() +
+                                          planned.next.plan.constants.size());
   int64_t done = 0;
-  const auto pack = [&](Program& program, const graph::Graph& graph) {
-    for (PackedConstant& constant : program.plan.constants) {
+  const auto program_of = [&](PlannedEntry& entry) {
+    Program program = {.plan = std::move(entry.plan), .constants = {}, .model = {}};
+    for (const PackedConstant& constant : program.plan.constants) {
       if (options.cancelled && options.cancelled()) fail(ErrorCode::kCancelled, "cancelled");
-      const Memory& memory = store.get(constant_named(graph, constant.name), constant.layout);
-      program.constants.push_back(memory.data());
-      constant.bytes = memory.size();
+      program.constants.push_back(store.get(constant_of(entry, constant), constant.layout));
       if (options.progress) options.progress(++done, total);
     }
+    program.model = std::move(entry.model);
+    program.model.constants.clear();  // they hold the checkpoint
+    return program;
   };
-  pack(codec.next, next_graph);
-  pack(codec.first, first_graph);
-  codec.next.model.constants.clear();  // they hold the checkpoint
-  codec.first.model.constants.clear();
+  Codec codec;
+  codec.next = program_of(planned.next);
+  codec.first = program_of(planned.first);
   return codec;
 }
 

@@ -134,10 +134,11 @@ class GoldenStages : public ::testing::TestWithParam<std::vector<std::string>> {
   void run(models::Entry first, models::Entry next, const Array& input, int64_t per_latent) {
     const auto backend = cpu::open_cpu_backend(2, {});
     const auto checkpoint = random_checkpoint(models::wan21_tensors(96), 0, "random:96:0");
-    ConstantStore store(*backend);
-    const Codec codec =
-        compile_codec(*models::recognise(checkpoint), {first, next, DType::kFloat32}, *backend,
-                      {.disabled_passes = GetParam()}, store);
+    ConstantStore store(*backend, packing_for(backend->target(), "random"));
+    PlannedCodec planned =
+        plan_codec(*models::recognise(checkpoint), {first, next, DType::kFloat32},
+                   backend->target(), GetParam());
+    const Codec codec = with_constants(std::move(planned), store, {});
     PlanRunner runner(*backend, 16, 16);
     const auto look = [&](const std::string& name, const Array& value) {
       // Frame 0 passes through the encoder's time convs, which `first` therefore does not have.
@@ -212,14 +213,15 @@ TEST(InstructionSets, GiveThePublishedLatentsWithoutAnyPass) {
   switches.emplace_back();
   for (const int64_t instruction_set : cpu::instruction_sets()) {
     for (const std::string& off : switches) {
-      const auto backend = cpu::open_cpu_backend(2, {}, instruction_set);
-      ConstantStore store(*backend);
-      LoadOptions options;
-      if (!off.empty()) options.disabled_passes = {off};
+      const auto backend = cpu::open_cpu_backend(2, {}, cpu::CpuTarget(instruction_set));
+      ConstantStore store(*backend, packing_for(backend->target(), "random"));
+      std::vector<std::string> disabled;
+      if (!off.empty()) disabled = {off};
       const CodecEntries entries = {models::Entry::kEncodeFirst, models::Entry::kEncodeNext,
                                     DType::kFloat32};
-      const Codec codec =
-          compile_codec(*models::recognise(checkpoint), entries, *backend, options, store);
+      const Codec codec = with_constants(
+          plan_codec(*models::recognise(checkpoint), entries, backend->target(), disabled), store,
+          {});
       PlanRunner runner(*backend, 32, 48);
       runner.run(codec.first, 1, frames_of(video, 0, 1));
       const Array posterior = runner.run(codec.next, 2, frames_of(video, 1, 8));
