@@ -49,27 +49,25 @@ void add_inputs(CLI::App* command, TypedOptions& typed, const char* input, const
        "replace an existing output; with many inputs, make finished outputs again");
 }
 
-void add_model(CLI::App* command, TypedOptions& typed) {
+void add_weights(CLI::App* command, TypedOptions& typed) {
   option(command, kModel, "--weights", "W", typed.weights, kWeightsHelp);
   option(command, kModel, "--device", "NAME", typed.device,
          "auto, cpu, cuda or cuda:N (default auto); `zoetrope devices` lists them");
+  const std::string& name = command->get_name();
+  if (name == "compile") {
+    option(command, kModel, "--target", "NAME", typed.target,
+           "instead of a device, what kernels are for, e.g. cpu-avx2 or cuda-sm90; it need not be "
+           "here");
+  }
   option(command, kModel, "--dtype", "TYPE", typed.dtype,
          "operand type: auto, float32, bfloat16 or, on GPUs, float16 (where the weights prove its "
          "range, bfloat16 elsewhere); auto is bfloat16 where the device multiplies it");
-  const std::string& name = command->get_name();
-  if (name == "encode" || name == "roundtrip") {
+  if (name == "encode" || name == "roundtrip" || name == "compile") {
     option(command, kModel, "--encode-dtype", "TYPE", typed.encode_dtype, "the encoder's alone");
   }
-  if (name == "decode" || name == "roundtrip") {
+  if (name == "decode" || name == "roundtrip" || name == "compile") {
     option(command, kModel, "--decode-dtype", "TYPE", typed.decode_dtype, "the decoder's alone");
   }
-  option(command, kModel, "--threads", "N", typed.threads,
-         "worker threads (default 0: one per core); results do not depend on it");
-  option(command, kModel, "--memory-limit", "SIZE", typed.memory_limit,
-         "for weights and work together, e.g. 4GiB or 500MB; refuses at once what cannot fit");
-  option(command, kModel, "--frames-per-step", "N", typed.frames_per_step,
-         "latent frames computed together, 1 to 8 (default 0: what suits the device); results do "
-         "not depend on it, memory does");
   command
       ->add_option("--disable-pass", typed.disabled_passes,
                    "leave out a compiler pass, to find out whether it is at fault; repeatable")
@@ -77,6 +75,17 @@ void add_model(CLI::App* command, TypedOptions& typed) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(kModel);
+}
+
+void add_model(CLI::App* command, TypedOptions& typed) {
+  add_weights(command, typed);
+  option(command, kModel, "--threads", "N", typed.threads,
+         "worker threads (default 0: one per core); results do not depend on it");
+  option(command, kModel, "--memory-limit", "SIZE", typed.memory_limit,
+         "for weights and work together, e.g. 4GiB or 500MB; refuses at once what cannot fit");
+  option(command, kModel, "--frames-per-step", "N", typed.frames_per_step,
+         "latent frames computed together, 1 to 8 (default 0: what suits the device); results do "
+         "not depend on it, memory does");
 }
 
 void add_reading(CLI::App* command, TypedOptions& typed) {
@@ -184,6 +193,15 @@ void add_inspect(CLI::App* command, TypedOptions& typed) {
   flag(command, kReport, "--json", typed.json, "one JSON object on standard output");
 }
 
+void add_compile(CLI::App* command, TypedOptions& typed) {
+  option(command, kInputs, "-o,--output", "MODULE", typed.output, "the module, e.g. model.zoe");
+  flag(command, kInputs, "-y,--overwrite", typed.overwrite, "replace an existing output");
+  add_weights(command, typed);
+  option(command, kModel, "--only", "HALF", typed.only, "encode or decode: that half alone");
+  add_progress(command, typed);
+  flag(command, kReport, "--json", typed.json, "one JSON object on standard output");
+}
+
 // `repetitions` and `json`: their help.
 void add_measured(CLI::App* command, TypedOptions& typed, const char* repetitions,
                   const char* json) {
@@ -236,6 +254,8 @@ const CommandEntry kCommands[] = {
      kRoundtripExamples, add_roundtrip},
     {Command::kInspect, "inspect", "Say what a checkpoint, a latent file or a video holds",
      kInspectExamples, add_inspect},
+    {Command::kCompile, "compile", "Pack weights for a device, once, into a module",
+     kCompileExamples, add_compile},
     {Command::kBench, "bench", "Measure how fast and in how much memory this machine codes",
      kBenchExamples, add_bench},
     {Command::kProfile, "profile", "Tell where the time of encoding or decoding goes",

@@ -9,6 +9,7 @@ namespace zoetrope::cli {
 int run_encode(const Options& options);
 int run_decode(const Options& options);
 int run_roundtrip(const Options& options);
+int run_compile(const Options& options);
 int run_inspect(const Options& options);
 int run_bench(const Options& options);
 int run_profile(const Options& options);

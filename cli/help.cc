@@ -43,6 +43,18 @@ const char* const kInspectExamples =
   zoetrope inspect Wan2.1_VAE.pth --json | jq .parameters
 )";
 
+const char* const kCompileExamples =
+    R"(  zoetrope compile --weights Wan2.1_VAE.pth -o wan.zoe             (for the best device here)
+  zoetrope decode clip.safetensors -o clip.mp4 --weights wan.zoe
+  zoetrope compile --weights Wan2.1_VAE.pth --target cpu-avx2 --only decode -o decoder.zoe
+  zoetrope compile --weights Wan2.1_VAE.pth --target cuda-sm90 --dtype float16 -o h100.zoe
+
+A module holds the weights as the kernels of one target read them: it is mapped, not packed, when it
+is loaded. Targets need not be here: cpu-avx3-bf16, cpu-avx3-bf16-expanded (processors on which
+float32 multiplies faster than bfloat16), cpu-avx3 (AVX-512 without bfloat16), cpu-avx2, cpu-sse4,
+cuda-sm80 and so on; `zoetrope inspect` names the one of a module.
+)";
+
 const char* const kBenchExamples =
     R"(  zoetrope bench decode --weights random                         (made-up weights, full size)
   zoetrope bench encode --frames 81 --size 832x480 --dtype bfloat16 --json old.json
@@ -82,8 +94,9 @@ const char* const kDevicesExamples =
 )";
 
 const char* const kWeightsHelp =
-    "a .safetensors or .pth checkpoint, a diffusers folder, or random[:base_dim[:seed]] for "
-    "made-up weights (default: the environment variable ZOETROPE_WEIGHTS)";
+    "a .safetensors or .pth checkpoint, a diffusers folder, a module of `zoetrope compile`, or "
+    "random[:base_dim[:seed]] for made-up weights (default: the environment variable "
+    "ZOETROPE_WEIGHTS)";
 const char* const kVideoInputHelp =
     "video, image, folder of images, .npy or .safetensors array, or - for y4m on standard input";
 const char* const kVideoOutputHelp =
@@ -95,7 +108,7 @@ const char* const kLatentOutputHelp =
     ".safetensors, .npy (float32 [C,T,H,W]) or .latent (ComfyUI). With many inputs: a folder for "
     ".safetensors files, or a name with {}, which stands for the input's name";
 const char* const kInspectInputHelp =
-    "checkpoint, diffusers folder, random[:base_dim[:seed]], latent file, video or image";
+    "checkpoint, module, diffusers folder, random[:base_dim[:seed]], latent file, video or image";
 
 namespace {
 

@@ -13,6 +13,7 @@ extern const char* const kEncodeExamples;
 extern const char* const kDecodeExamples;
 extern const char* const kRoundtripExamples;
 extern const char* const kInspectExamples;
+extern const char* const kCompileExamples;
 extern const char* const kBenchExamples;
 extern const char* const kProfileExamples;
 extern const char* const kDevicesExamples;

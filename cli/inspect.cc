@@ -8,107 +8,20 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "base/fail.h"
-#include "base/shape.h"
 #include "cli/commands.h"
+#include "cli/inspect.h"
 #include "cli/interrupt.h"
 #include "cli/report.h"
 #include "media/file_kind.h"
 #include "media/latent_file.h"
 #include "media/video.h"
-#include "zoetrope/tools.h"
 
 namespace zoetrope::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-constexpr size_t kListedNames = 5;
-
-void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
-
-void print_json(const Json& object) {
-  print(object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
-}
-
-void print_row(const char* name, const std::string& value) {
-  if (!value.empty()) print(fmt::format("  {:<12}{}\n", name, one_line(value)));
-}
-
-// The first few names, and how many more there are.
-std::string some_of(const std::vector<std::string>& names) {
-  std::string text;
-  for (size_t i = 0; i < std::min(names.size(), kListedNames); ++i) {
-    text += (i == 0 ? "" : ", ") + names[i];
-  }
-  const size_t more = names.size() - std::min(names.size(), kListedNames);
-  return more == 0 ? text : fmt::format("{} and {} more", text, more);
-}
-
-std::string dtypes_of(const CheckpointDescription& description) {
-  std::set<std::string_view> names;
-  for (const TensorDescription& tensor : description.tensors) names.insert(name_of(tensor.dtype));
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-Json to_json(const std::string& file, const CheckpointDescription& description, bool list) {
-  Json object = {{"file", file},
-                 {"kind", "checkpoint"},
-                 {"format", description.format},
-                 {"family", description.family},
-                 {"naming", description.naming},
-                 {"problem", description.problem},
-                 {"encoder_base_dim", description.encoder_base_dim},
-                 {"decoder_base_dim", description.decoder_base_dim},
-                 {"latent_channels", description.latent_channels},
-                 {"parameters", description.parameters},
-                 {"dtypes", dtypes_of(description)},
-                 {"tensor_count", description.tensors.size()},
-                 {"unknown", description.unknown},
-                 {"missing", description.missing}};
-  if (!list) return object;
-  object["tensors"] = Json::array();
-  for (const TensorDescription& tensor : description.tensors) {
-    object["tensors"].push_back(
-        {{"name", tensor.name}, {"dtype", name_of(tensor.dtype)}, {"shape", tensor.shape}});
-  }
-  return object;
-}
-
-std::string half_text(int64_t base_dim) {
-  return base_dim == 0 ? "none" : fmt::format("base_dim {}", base_dim);
-}
-
-void print_checkpoint(const std::string& file, const Options& options) {
-  const CheckpointDescription description = describe(file);
-  if (options.json) return print_json(to_json(file, description, options.list_tensors));
-  print(fmt::format("{}: checkpoint\n", one_line(file)));
-  print_row("format", description.format);
-  print_row("model", description.family.empty()
-                         ? "not known"
-                         : fmt::format("{}, {} names", description.family, description.naming));
-  if (!description.family.empty()) {
-    print_row("encoder", half_text(description.encoder_base_dim));
-    print_row("decoder", half_text(description.decoder_base_dim));
-    print_row("latents", fmt::format("{} channels", description.latent_channels));
-  }
-  print_row("parameters", fmt::format("{} in {} tensors, {}", description.parameters,
-                                      description.tensors.size(), dtypes_of(description)));
-  print_row("unknown", some_of(description.unknown));
-  print_row("missing", some_of(description.missing));
-  print_row("problem", description.problem);
-  if (!options.list_tensors) return;
-  for (const TensorDescription& tensor : description.tensors) {
-    print(fmt::format("  {} {} {}\n", one_line(tensor.name), name_of(tensor.dtype),
-                      to_string(tensor.shape)));
-  }
-}
 
 struct Summary {
   double least = std::numeric_limits<double>::infinity();
@@ -268,7 +181,7 @@ void print_array(const std::string& file, const Options& options) {
 void inspect(const std::string& file, const Options& options) {
   if (media::is_latent_file(file)) return print_latents(file, options);
   try {
-    return print_checkpoint(file, options);
+    return inspect_checkpoint(file, options);
   } catch (const Error&) {
     check_readable(file);
     const std::optional<media::FileKind> kind = media_kind(file);

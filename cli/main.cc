@@ -25,6 +25,8 @@ int run_command(const Options& options) {
       return run_roundtrip(options);
     case Command::kInspect:
       return run_inspect(options);
+    case Command::kCompile:
+      return run_compile(options);
     case Command::kBench:
       return run_bench(options);
     case Command::kProfile:

@@ -63,6 +63,16 @@ void interpret_model(const TypedOptions& typed, Options& options) {
   const char* weights = std::getenv("ZOETROPE_WEIGHTS");
   options.weights = typed.weights.empty() && weights != nullptr ? weights : typed.weights;
   if (!typed.device.empty()) load.device = parse_device(typed.device);
+  load.target = typed.target;
+  if (!typed.target.empty() && !typed.device.empty()) {
+    fail(ErrorCode::kInvalidArgument, "--target {} and --device {}: give one of them", typed.target,
+         typed.device);
+  }
+  if (!typed.only.empty()) {
+    static const Choices<bool> kHalves = {{"encode", false}, {"decode", true}};
+    load.decoder = choose("--only", typed.only, kHalves);
+    load.encoder = !load.decoder;
+  }
   if (!typed.dtype.empty()) {
     load.encode_dtype = load.decode_dtype = parse_operand_type("--dtype", typed.dtype);
   }

@@ -13,7 +13,16 @@
 
 namespace zoetrope::cli {
 
-enum class Command : uint8_t { kEncode, kDecode, kRoundtrip, kInspect, kBench, kProfile, kDevices };
+enum class Command : uint8_t {
+  kEncode,
+  kDecode,
+  kRoundtrip,
+  kInspect,
+  kCompile,
+  kBench,
+  kProfile,
+  kDevices
+};
 
 enum class FitFrames : uint8_t { kPad, kTrim, kRefuse };
 enum class FitSize : uint8_t { kPad, kCrop, kRefuse };
@@ -68,7 +77,7 @@ struct Options {
 struct TypedOptions {
   std::vector<std::string> inputs;
   std::string files_from, output;
-  std::string weights, device, dtype, encode_dtype, decode_dtype, threads;
+  std::string weights, device, target, only, dtype, encode_dtype, decode_dtype, threads;
   std::string memory_limit, frames_per_step;
   std::vector<std::string> disabled_passes;
   std::string frames, fps, matrix, alpha, layout, range;
