@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks the Hopper convs against a plain conv in double, then times them.
 //
-// usage: conv3d_bench [check|time|tune|once]...     default: check time; exit status 1 if a check
-// fails
+// usage: conv3d_bench [match=TEXT|case=NAME|json] [check|time|tune|once]...
+//        default: check time; exit status 1 if a check fails
+// match: cases whose name contains TEXT; case: the one of that name; json: times as JSON lines,
+// with the shape, for compare_cudnn.py
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -47,6 +49,18 @@ std::unique_ptr<DeviceArray> packed(const DeviceArray& weight, const Case& c, in
   return array;
 }
 
+// Which cases, and how their times are printed.
+struct Selection {
+  std::string_view match = {};
+  std::string_view name = {};
+  bool json = false;
+
+  bool has(const Case& c) const {
+    if (!name.empty()) return name == c.name;
+    return std::string_view(c.name).find(match) != std::string_view::npos;
+  }
+};
+
 int64_t parts_of(Conv3dStore store) { return Conv3dArgs{.store = store}.parts(); }
 
 // All that a conv reads and writes.
@@ -90,7 +104,7 @@ struct Job {
             .pad_before = w.pad_before,
             .weight = weight_packed->data(),
             .bias = static_cast<const float*>(bias->data()),
-            .gamma = static_cast<const float*>(gamma->data()),
+            .gamma = c.activated ? static_cast<const float*>(gamma->data()) : nullptr,
             .silu = c.silu,
             .store = c.store,
             .c_out = c.c_out};
@@ -249,7 +263,8 @@ bool check_case(const Case& c, uint64_t seed) {
   const int64_t count = out_elements(job.args);
   DeviceArray raw(count * 8);
   DeviceArray activated(count * 8);
-  run_plain(job.plain(static_cast<double*>(raw.data()), static_cast<double*>(activated.data())));
+  auto* normalized = c.activated ? static_cast<double*>(activated.data()) : nullptr;
+  run_plain(job.plain(static_cast<double*>(raw.data()), normalized));
   run(job.args, cuda::conv3d_sm90_tile(job.args));
   check(cudaDeviceSynchronize(), c.name);
   const bool plain_ok = plain_agrees(job, raw);
@@ -270,13 +285,11 @@ bool check_case(const Case& c, uint64_t seed) {
   return ok;
 }
 
-bool check_all(std::string_view match) {
+bool check_all(const Selection& selection) {
   bool ok = true;
   uint64_t seed = 1;
   for (const Case& c : kChecks) {
-    if (std::string_view(c.name).find(match) != std::string_view::npos) {
-      ok &= check_case(c, seed += 100);
-    }
+    if (selection.has(c)) ok &= check_case(c, seed += 100);
   }
   return ok;
 }
@@ -343,12 +356,32 @@ void print_timing(const Case& c, const Conv3dTile& t, const Timing& timing) {
   std::fflush(stdout);
 }
 
-void time_all(std::string_view match) {
+void print_json(const Case& c, const Conv3dTile& t, const Timing& timing) {
+  const Window& w = c.window;
+  const auto n = [](int64_t value) { return static_cast<long long>(value); };
+  std::printf(
+      R"({"name": "%s", "ms": %.4f, "TFLOP/s": %.1f, "tile": "%dx%d", "type": "%s", "plain": %s, )"
+      R"("input": [%lld, %lld, %lld, %lld], "weight": [%lld, %lld, %lld, %lld], "stride": [%lld, %lld]})"
+      "\n",
+      c.name, timing.milliseconds, timing.teraflops, t.blocks_x * 8, t.blocks_y * 8,
+      c.operands == DType::kFloat16 ? "float16" : "bfloat16",
+      c.store == Conv3dStore::kPlain && c.c_shortcut == 0 ? "true" : "false", n(c.frames),
+      n(c.height), n(c.width), n(c.c_in), n(c.c_out), n(w.kernel_time), n(w.kernel_height),
+      n(w.kernel_width), n(w.stride_time), n(w.stride_space));
+  std::fflush(stdout);
+}
+
+void time_all(const Selection& selection) {
   for (const Case& c : kTimes) {
-    if (std::string_view(c.name).find(match) == std::string_view::npos) continue;
+    if (!selection.has(c)) continue;
     Job job(c, 7);
     const Conv3dTile tile = cuda::conv3d_sm90_tile(job.args);
-    print_timing(c, tile, time_job(job, {tile}, 21).front());
+    const Timing timing = time_job(job, {tile}, 21).front();
+    if (selection.json) {
+      print_json(c, tile, timing);
+    } else {
+      print_timing(c, tile, timing);
+    }
   }
 }
 
@@ -368,9 +401,9 @@ std::vector<Conv3dTile> variants(const Job& job) {
   return tiles;
 }
 
-void tune(std::string_view match) {
+void tune(const Selection& selection) {
   for (const Case& c : kTimes) {
-    if (std::string_view(c.name).find(match) == std::string_view::npos) continue;
+    if (!selection.has(c)) continue;
     Job job(c, 7);
     const std::vector<Conv3dTile> tiles = variants(job);
     const std::vector<Timing> timings = time_job(job, tiles, 11);
@@ -379,9 +412,9 @@ void tune(std::string_view match) {
 }
 
 // One launch of each, for a profiler.
-void once(std::string_view match) {
+void once(const Selection& selection) {
   for (const Case& c : kTimes) {
-    if (std::string_view(c.name).find(match) == std::string_view::npos) continue;
+    if (!selection.has(c)) continue;
     Job job(c, 7);
     for (const Conv3dTile& tile : variants(job)) {
       run(job.args, tile);
@@ -398,14 +431,16 @@ int main(int argc, char** argv) {
   std::vector<std::string_view> words(argv + 1, argv + argc);
   if (words.empty()) words = {"check", "time"};
   bool ok = true;
-  std::string_view match;
+  zoetrope::bench::Selection selection;
   for (const std::string_view word : words) {
-    if (word.starts_with("match=")) match = word.substr(6);
-    if (word == "time") zoetrope::bench::time_all(match);
-    if (word == "tune") zoetrope::bench::tune(match);
-    if (word == "once") zoetrope::bench::once(match);
-    if (word == "check") ok &= zoetrope::bench::check_all(match);
+    if (word.starts_with("match=")) selection.match = word.substr(6);
+    if (word.starts_with("case=")) selection.name = word.substr(5);
+    if (word == "json") selection.json = true;
+    if (word == "time") zoetrope::bench::time_all(selection);
+    if (word == "tune") zoetrope::bench::tune(selection);
+    if (word == "once") zoetrope::bench::once(selection);
+    if (word == "check") ok &= zoetrope::bench::check_all(selection);
   }
-  std::puts(ok ? "all right" : "WRONG RESULTS");
+  if (!selection.json) std::puts(ok ? "all right" : "WRONG RESULTS");
   return ok ? 0 : 1;
 }

@@ -10,16 +10,14 @@
 #include "base/fail.h"
 #include "cuda/kernels/conv3d_mma.h"
 #include "cuda/kernels/conv3d_sm90.h"
+#include "cuda/kernels/pointwise.h"
 
 namespace zoetrope::cuda {
 namespace {
 
 std::string sm90_refusal(const Conv3dArgs& args, int capability) {
-  if (capability != 90) {
-    return fmt::format("it needs compute capability 9.0, this is {}.{}", capability / 10,
-                       capability % 10);
-  }
-  return conv3d_sm90_refusal(args);
+  const std::string reason = sm90_tier_refusal(capability);
+  return reason.empty() ? conv3d_sm90_refusal(args) : reason;
 }
 
 int64_t sm90_stride(const Conv3dArgs& args) { return args.stride_space; }
@@ -50,6 +48,35 @@ std::vector<std::byte> sm90_pack(const ConvLayout& layout, const std::vector<int
 
 cudaError_t sm90_run(const Conv3dArgs& args, cudaStream_t stream) {
   return conv3d_sm90(args, conv3d_sm90_tile(args), stream);
+}
+
+constexpr int64_t kSpreadChannels = 8;  // 16 bytes: the least that the copy engine steps by
+
+Conv3dArgs spread(const Conv3dArgs& args) {
+  Conv3dArgs spread = args;
+  spread.pixel_stride = kSpreadChannels;
+  return spread;
+}
+
+std::string pictures_refusal(const Conv3dArgs& args, int capability) {
+  if (args.c_in > kSpreadChannels) return fmt::format("{} input channels; up to 8", args.c_in);
+  return sm90_refusal(spread(args), capability);
+}
+
+cudaError_t pictures_run(const Conv3dArgs& args, cudaStream_t stream) {
+  const int64_t frame = args.height * args.width;
+  const int64_t past = args.history == nullptr ? 0 : args.kernel_time - args.stride_time;
+  Conv3dArgs conv = spread(args);
+  conv.x = static_cast<std::byte*>(args.workspace) + past * frame * kSpreadChannels * 2;
+  conv.history = past == 0 ? nullptr : args.workspace;
+  const cudaError_t error = spread_pixels({.before = args.history,
+                                           .pixels_before = past * frame,
+                                           .x = args.x,
+                                           .pixels = args.frames * frame,
+                                           .channels = args.c_in,
+                                           .y = args.workspace},
+                                          stream);
+  return error == cudaSuccess ? sm90_run(conv, stream) : error;
 }
 
 std::string mma_refusal(const Conv3dArgs& args, int /*capability*/) {
@@ -96,6 +123,8 @@ cudaError_t mma_run(const Conv3dArgs& args, cudaStream_t stream) {
 
 constexpr std::array kKernels = {
     ConvKernel{"conv3d_sm90", sm90_refusal, sm90_stride, sm90_packed_bytes, sm90_pack, sm90_run},
+    ConvKernel{"conv3d_sm90_pictures", pictures_refusal, sm90_stride, sm90_packed_bytes, sm90_pack,
+               pictures_run, kSpreadChannels},
     ConvKernel{"conv3d_mma", mma_refusal, mma_block, mma_packed_bytes, mma_pack, mma_run}};
 
 }  // namespace
@@ -116,6 +145,12 @@ ConvLayout ConvLayout::parse(const std::string& text) {
   ZOETROPE_CHECK(operands && fields, text);
   layout.operands = *operands;
   return layout;
+}
+
+std::string sm90_tier_refusal(int capability) {
+  if (capability == 90) return "";
+  return fmt::format("it needs compute capability 9.0, this is {}.{}", capability / 10,
+                     capability % 10);
 }
 
 std::span<const ConvKernel> conv_kernels() { return kKernels; }

@@ -38,7 +38,12 @@ struct ConvKernel {
   std::vector<std::byte> (*pack)(const ConvLayout& layout, const std::vector<int64_t>& shape,
                                  const float* values);
   cudaError_t (*run)(const Conv3dArgs& args, cudaStream_t stream);
+  // Operands of scratch for each pixel of x and of history.
+  int64_t workspace_per_pixel = 0;
 };
+
+// Why a GPU has no kernel of Hopper's tier; empty if it has.
+std::string sm90_tier_refusal(int capability);
 
 // The most specific first; the last runs every conv.
 std::span<const ConvKernel> conv_kernels();

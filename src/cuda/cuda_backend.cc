@@ -178,12 +178,15 @@ class CudaBackend : public Backend {
   double measure_peak_flops(DType operands) const override {
     const DeviceScope scope(index_);
     const DeviceMemory sink(index_, stream_.get(), allocator_, sizeof(float));
-    const int blocks = 4 * attribute_of(cudaDevAttrMultiProcessorCount, index_);
+    const int processors = attribute_of(cudaDevAttrMultiProcessorCount, index_);
+    const bool warpgroups = target_.capability() == 90 && operands != DType::kFloat32;
+    const auto multiply = warpgroups ? multiply_in_warpgroups : multiply_in_registers;
+    const int blocks = warpgroups ? processors : 4 * processors;
     double flops = 0;
     const double seconds = median_seconds([&] {
-      check(multiply_in_registers(operands, blocks, reinterpret_cast<float*>(sink.data()), &flops,
-                                  stream_.get()),
-            id_of(index_));
+      check(
+          multiply(operands, blocks, reinterpret_cast<float*>(sink.data()), &flops, stream_.get()),
+          id_of(index_));
     });
     return flops / seconds;
   }

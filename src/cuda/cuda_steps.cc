@@ -8,6 +8,7 @@
 #include "cuda/conv_kernels.h"
 #include "cuda/cuda_error.h"
 #include "cuda/kernels/attention.h"
+#include "cuda/kernels/attention_sm90.h"
 #include "cuda/kernels/pointwise.h"
 
 namespace zoetrope::cuda {
@@ -74,7 +75,8 @@ class StepRun : StepOperands {
                              .activated = activated.data,
                              .out_height = out.height,
                              .out_width = out.width,
-                             .c_out = out.channels};
+                             .c_out = out.channels,
+                             .workspace = operand("workspace").data};
     for (const ConvKernel& kernel : conv_kernels()) {
       if (step().kernel == step_kernel_name(kernel.name, x.dtype)) {
         return kernel.run(args, stream());
@@ -86,14 +88,17 @@ class StepRun : StepOperands {
 
   cudaError_t run_attention() const {
     const Operand y = operand("y");
-    return attention({.operands = y.dtype,
-                      .qkv = operand("x").data,
-                      .frames = y.frames,
-                      .positions = y.pixels(),
-                      .channels = y.channels,
-                      .workspace = static_cast<std::byte*>(operand("workspace").data),
-                      .y = y.data},
-                     stream());
+    const AttentionArgs args = {.operands = y.dtype,
+                                .qkv = operand("x").data,
+                                .frames = y.frames,
+                                .positions = y.pixels(),
+                                .channels = y.channels,
+                                .workspace = static_cast<std::byte*>(operand("workspace").data),
+                                .y = y.data};
+    if (step().kernel != step_kernel_name("attention_sm90", y.dtype)) {
+      return attention(args, stream());
+    }
+    return attention_sm90(args, attention_sm90_warpgroups(args.frames, args.positions), stream());
   }
 
   cudaError_t norm() const {

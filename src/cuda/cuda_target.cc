@@ -9,6 +9,7 @@
 #include "base/fail.h"
 #include "cuda/conv_kernels.h"
 #include "cuda/kernels/attention.h"
+#include "cuda/kernels/attention_sm90.h"
 
 namespace zoetrope::cuda {
 namespace {
@@ -78,6 +79,13 @@ std::string type_refusal(const Graph& graph, const Op& op) {
   return "";
 }
 
+// For x and history; the history is counted for every latent frame, though it is there once.
+Extent workspace_of(const Graph& graph, const Op& op, int64_t per_pixel) {
+  const graph::Value& x = graph.value(op.x);
+  const int64_t past = op.history == kNone ? 0 : graph.value(op.history).frames;
+  return {.frames = x.frames + past, .stride = x.stride, .channels = per_pixel, .dtype = x.dtype};
+}
+
 Choice conv_choice(const Graph& graph, const Op& op, int capability) {
   const Conv3dArgs args = args_of(graph, op);
   Choice choice;
@@ -94,6 +102,9 @@ Choice conv_choice(const Graph& graph, const Op& op, int capability) {
                                       .parts = args.parts()}
                                .text();
     choice.in_place = {"residual"};
+    if (kernel.workspace_per_pixel != 0) {
+      choice.workspace = workspace_of(graph, op, kernel.workspace_per_pixel);
+    }
     return choice;
   }
   fail(ErrorCode::kInternal, "{}: no conv kernel: {}", op.name, choice.refused.back());
@@ -106,14 +117,18 @@ const ConvKernel& kernel_of(const ConvLayout& layout) {
   fail(ErrorCode::kInternal, "cuda has no weight layout {}", layout.text());
 }
 
-Choice attention_choice(const Graph& graph, const Op& op) {
+Choice attention_choice(const Graph& graph, const Op& op, int capability) {
   const graph::Value& y = graph.value(op.y);
+  std::string reason = sm90_tier_refusal(capability);
+  if (reason.empty()) reason = attention_sm90_refusal(y.dtype, y.channels);
+  if (reason.empty()) return {.kernel = step_kernel_name("attention_sm90", y.dtype)};
   const Extent extent = {.frames_per_latent = false,
                          .stride = y.stride,
                          .channels = attention_workspace_per_position(y.dtype, y.channels)};
   return {.kernel = step_kernel_name("attention", y.dtype),
           .workspace = extent,
-          .workspace_extra_bytes = attention_workspace_fixed(y.dtype, y.channels)};
+          .workspace_extra_bytes = attention_workspace_fixed(y.dtype, y.channels),
+          .refused = {"attention_sm90: " + reason}};
 }
 
 }  // namespace
@@ -138,7 +153,7 @@ Choice CudaTarget::choose(const Graph& graph, const Op& op) const {
     case OpKind::kConv:
       return conv_choice(graph, op, capability_);
     case OpKind::kAttention:
-      return attention_choice(graph, op);
+      return attention_choice(graph, op, capability_);
     case OpKind::kRmsNorm:
     case OpKind::kSilu:
       return {.kernel = graph::name_of(op.kind), .in_place = {"x"}};

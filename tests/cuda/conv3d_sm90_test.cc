@@ -78,6 +78,19 @@ TEST(Conv3dSm90Pack, FillsChannelsUpToAChunkWithZero) {
   EXPECT_EQ(sum, 192 * 16);
 }
 
+TEST(Conv3dSm90Pack, FillsFiltersUpToEightWithZero) {
+  const std::vector<float> values = numbered(3 * 32 * 9);
+  const std::vector<std::byte> bytes = packed(
+      {.values = values.data(), .filters = 3, .c_in = 32, .kernel_height = 3, .kernel_width = 3});
+  ASSERT_EQ(bytes.size(), 9U * 8 * 32 * 2);
+  for (const int64_t filter : {0, 2, 3, 7}) {
+    const std::byte* at = bytes.data() + 4 * 8 * 64 + operand_at(filter, 31, 64);
+    const float expected =
+        filter < 3 ? values[static_cast<size_t>((filter * 32 + 31) * 9 + 4)] : 0.0f;
+    EXPECT_EQ(load_as_float(at, DType::kFloat16, 0), expected) << filter;
+  }
+}
+
 TEST(Conv3dSm90Pack, FoldsNeighbouringTapsOfPicturesIntoARow) {
   const std::vector<float> values = numbered(96 * 3 * 27);
   const std::vector<std::byte> bytes = packed({.values = values.data(),
@@ -145,7 +158,7 @@ TEST(Conv3dTile, IsSmallerWhereADeviceWouldIdle) {
 }
 
 TEST(Conv3dTile, FitsInSharedMemory) {
-  for (const int64_t filters : {96, 192, 384}) {
+  for (const int64_t filters : {3, 96, 192, 384}) {
     const Conv3dCut cut = conv3d_cut({.filters = filters, .c_in = 96});
     for (int64_t width = 1; width <= 900; width += 13) {
       for (const int64_t taps : {1, 2, 3}) {
@@ -182,6 +195,10 @@ TEST(Conv3dSm90Refusal, SaysWhy) {
   Conv3dArgs args = plain();
   args.c_out = 128;
   EXPECT_THAT(conv3d_sm90_refusal(args), HasSubstr("128 output channels"));
+  args = plain();
+  args.c_out = 3;
+  args.residual = args.y;
+  EXPECT_THAT(conv3d_sm90_refusal(args), HasSubstr("so few output channels"));
   args = plain();
   args.c_in = 3;
   EXPECT_THAT(conv3d_sm90_refusal(args), HasSubstr("16 bytes"));

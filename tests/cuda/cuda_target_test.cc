@@ -58,6 +58,21 @@ TEST(CudaTarget, TakesTheNormIntoItsConv) {
   }
 }
 
+std::string kernel_of(const Plan& plan, const std::string& name) {
+  for (const Step& step : plan.steps) {
+    if (step.name == name && step.op != "carry") return step.kernel;
+  }
+  return "no step of that name";
+}
+
+TEST(CudaTarget, HasHopperKernelsForPicturesAndAttention) {
+  const Plan encode = plan_of(models::Entry::kEncodeNext, DType::kBFloat16, 96, 90);
+  EXPECT_EQ(kernel_of(encode, "encoder.conv1"), "conv3d_sm90_pictures_bf16");
+  const Plan decode = plan_of(models::Entry::kDecodeNext, DType::kBFloat16, 96, 90);
+  EXPECT_EQ(kernel_of(decode, "decoder.head.2"), "conv3d_sm90_bf16");
+  EXPECT_EQ(kernel_of(decode, "decoder.middle.1.attention"), "attention_sm90_bf16");
+}
+
 TEST(CudaTarget, RefusesANormOverMoreChannelsThanABlockHas) {
   graph::Graph graph = wan21_graph(models::Entry::kEncodeFirst, 96);
   for (graph::Op& op : graph.ops) {

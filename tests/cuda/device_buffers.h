@@ -20,6 +20,13 @@
 
 namespace zoetrope {
 
+// Whether the first GPU runs the kernels of Hopper's tier.
+inline bool is_hopper() {
+  cudaDeviceProp properties;
+  return cuda::why_none().empty() && cudaGetDeviceProperties(&properties, 0) == cudaSuccess &&
+         properties.major == 9;
+}
+
 // Bytes of device memory.
 class DeviceBytes {
  public:

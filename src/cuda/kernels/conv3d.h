@@ -65,6 +65,8 @@ struct Conv3dArgs {
   int64_t out_width = 0;
   int64_t c_out = 0;
 
+  void* workspace = nullptr;  // scratch of the size that the kernel asks for, or null
+
   // Filters that are packed as a weight of their own, each with its own outputs.
   int64_t parts() const {
     return store == Conv3dStore::kPlain ? 1 : store == Conv3dStore::kFrameInterleave ? 2 : 4;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/kernels/conv3d_sm90.h"
 
-#include <cudaTypedefs.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "cuda/kernels/conv3d_planes.h"
 #include "cuda/kernels/conv3d_sm90_kernel.h"
+#include "cuda/kernels/tensor_map.h"
 
 namespace zoetrope::cuda {
 namespace {
@@ -19,6 +18,7 @@ constexpr int64_t kSharedAlignment = 1024;
 bool is_half(DType type) { return type == DType::kFloat16 || type == DType::kBFloat16; }
 
 Element element_of(DType type) {
+  if (type == DType::kFloat32) return Element::kFloat32;
   return type == DType::kFloat16 ? Element::kFloat16 : Element::kBFloat16;
 }
 
@@ -41,45 +41,17 @@ struct Box {
   int64_t height;
 };
 
-PFN_cuTensorMapEncodeTiled_v12000 encoder() {
-  static const PFN_cuTensorMapEncodeTiled_v12000 function = [] {
-    void* found = nullptr;
-    cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
-    cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault,
-                                     &result);
-    return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(found);
-  }();
-  return function;
-}
-
-CUtensorMapSwizzle swizzle_of(int64_t row_bytes) {
-  if (row_bytes == 128) return CU_TENSOR_MAP_SWIZZLE_128B;
-  return row_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_NONE;
-}
-
 cudaError_t encode(CUtensorMap& map, const Frames& f, const Box& box, DType type) {
   if (f.data == nullptr) return cudaSuccess;
-  if (encoder() == nullptr) return cudaErrorNotSupported;
   const int64_t pixel = f.pixel * kBytes;
   const int64_t row = f.width * pixel;
-  const cuuint64_t sizes[5] = {
-      static_cast<cuuint64_t>(f.pixel * (f.stride - 1) + f.channels),
-      static_cast<cuuint64_t>(f.width / f.stride), static_cast<cuuint64_t>(f.stride),
-      static_cast<cuuint64_t>(f.height / f.stride), static_cast<cuuint64_t>(f.frames)};
-  const cuuint64_t strides[4] = {
-      static_cast<cuuint64_t>(f.stride * pixel), static_cast<cuuint64_t>(row),
-      static_cast<cuuint64_t>(f.stride * row), static_cast<cuuint64_t>(f.height * row)};
-  const cuuint32_t extent[5] = {static_cast<cuuint32_t>(box.channels),
-                                static_cast<cuuint32_t>(box.width), 1,
-                                static_cast<cuuint32_t>(box.height), 1};
-  const cuuint32_t steps[5] = {1, 1, 1, 1, 1};
-  const CUresult result = encoder()(
-      &map,
-      type == DType::kFloat16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-      5, const_cast<void*>(f.data), sizes, strides, extent, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-      swizzle_of(box.channels * kBytes), CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  return result == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+  return encode_tensor_map({.data = f.data,
+                            .type = type,
+                            .sizes = {f.pixel * (f.stride - 1) + f.channels, f.width / f.stride,
+                                      f.stride, f.height / f.stride, f.frames},
+                            .strides = {f.stride * pixel, row, f.stride * row, f.height * row},
+                            .box = {box.channels, box.width, 1, box.height, 1}},
+                           map);
 }
 
 Conv3dCut cut_of(const Conv3dArgs& args) {
@@ -218,6 +190,7 @@ void set_result(Conv3dSm90Params& out, const Problem& p) {
 
 Conv3dSm90Variant variant_of(const Conv3dCut& cut, const Conv3dTile& tile) {
   if (cut.fold > 1) return Conv3dSm90Variant::k96OfPictures;
+  if (cut.filters == 8) return Conv3dSm90Variant::kFew;
   if (cut.filters == 96) return Conv3dSm90Variant::k96;
   if (cut.cluster == 1) return Conv3dSm90Variant::k192;
   const bool small = tile.blocks_x * tile.blocks_y < cut.blocks();
@@ -239,7 +212,9 @@ std::vector<PlaneTaps> planes_of(int64_t kernel_height, int64_t kernel_width, in
 }
 
 std::string conv3d_sm90_refusal(const Conv3dArgs& args) {
-  if (!is_half(args.operands) || (args.y != nullptr && !is_half(args.y_type)) ||
+  const Conv3dCut cut = cut_of(args);
+  if (!is_half(args.operands) ||
+      (args.y != nullptr && cut.filters != 8 && !is_half(args.y_type)) ||
       (args.activated != nullptr && !is_half(args.activated_type)) ||
       (args.residual != nullptr && !is_half(args.residual_type))) {
     return "operands or results are not of 16 bits";
@@ -248,9 +223,13 @@ std::string conv3d_sm90_refusal(const Conv3dArgs& args) {
     return "the raw result is of another type than the residual";
   }
   if (args.activated != nullptr && args.gamma == nullptr) return "an activation without a norm";
-  const Conv3dCut cut = cut_of(args);
   if (cut.filters == 0) {
-    return std::to_string(args.c_out) + " output channels; there are kernels for 96, 192 and 384";
+    return std::to_string(args.c_out) +
+           " output channels; there are kernels for up to 8, 96, 192 and 384";
+  }
+  if (cut.filters == 8 && (args.gamma != nullptr || args.residual != nullptr ||
+                           args.shortcut != nullptr || args.store != Conv3dStore::kPlain)) {
+    return "more than a bias after so few output channels";
   }
   if (pixel_of(args) % 8 != 0 || args.c_shortcut % 8 != 0) {
     return "a pixel is no multiple of 16 bytes";

@@ -9,6 +9,8 @@
 //   producer warp 1: packed weights           -> full_b ... empty_b ->  ring of weight stages
 //   consumer warpgroups: products, then the epilogue in registers
 //
+// Up to 8 filters are one narrow product, whose epilogue adds a bias and nothing else.
+//
 // The residual comes through the ring of boxes too, as wide as the conv's, between them.
 #include <algorithm>
 
@@ -28,7 +30,12 @@ __device__ void consume(const Conv3dSm90Params& p, const Stages& s, const Place&
   uint32_t count = 0;
   for (int tile = place.first; tile < p.tiles; tile += place.step, ++count) {
     consumer.multiply(sums);
-    finish(Epilogue<T>(consumer, origin_of(p, tile)), sums, count);
+    const Origin origin = origin_of(p, tile);
+    if constexpr (T::kFew) {
+      store_few(consumer, origin, sums);
+    } else {
+      finish(Epilogue<T>(consumer, origin), sums, count);
+    }
   }
 }
 
@@ -37,7 +44,8 @@ __device__ void prepare(const Conv3dSm90Params& p, const Place& place, Tail<T>& 
   for (int i = static_cast<int>(threadIdx.x); i < T::kFilters; i += kThreads) {
     const int filter = place.split * T::kFilters + i;
     for (int part = 0; part < p.frame_scale; ++part) {
-      tail.bias[part][i] = p.bias == nullptr ? 0.0f : p.bias[part * p.c_out + filter];
+      const bool none = p.bias == nullptr || filter >= p.c_out;
+      tail.bias[part][i] = none ? 0.0f : p.bias[part * p.c_out + filter];
     }
     tail.gamma[i] = p.gamma == nullptr ? 0.0f : p.gamma[filter] * (p.silu ? 0.5f : 1.0f);
   }
@@ -123,6 +131,8 @@ cudaError_t start(const Conv3dSm90Params& params, cudaStream_t stream) {
 template <typename Operand>
 cudaError_t start_for(const Conv3dSm90Params& params, const Conv3dSm90Launch& launch) {
   switch (launch.variant) {
+    case Conv3dSm90Variant::kFew:
+      return start<Tile<Operand, 8, 4, 32>>(params, launch.stream);
     case Conv3dSm90Variant::k96:
       return start<Tile<Operand, 96, 4, 32>>(params, launch.stream);
     case Conv3dSm90Variant::k96OfPictures:

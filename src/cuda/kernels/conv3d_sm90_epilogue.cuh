@@ -234,6 +234,32 @@ struct Epilogue {
   }
 };
 
+// Of up to 8 filters, of which a lane holds two neighbours for each of its pixels.
+template <typename T>
+__device__ __forceinline__ void store_few(const Consumer<T>& c, const Origin& o,
+                                          const typename Consumer<T>::Sums& sums) {
+  const Conv3dSm90Params& p = c.p;
+  const int filter = c.lane % 4 * 2;
+#pragma unroll
+  for (int i = 0; i < T::kBlocks * 4; ++i) {
+    const int b = i / 4;
+    const int index = c.warpgroup * T::kBlocks + b;
+    const int x = o.x + index % p.blocks_x * kBlockSide + c.lane / 4;
+    const int y = o.y + index / p.blocks_x * kBlockSide + c.warp * 2 + i % 4 / 2;
+    if (x >= p.width || y >= p.height || filter + i % 2 >= p.c_out) continue;
+    const float sum = sums[b][i % 4] + c.tail.bias[0][filter + i % 2];
+    const int64_t at =
+        ((static_cast<int64_t>(o.t) * p.height + y) * p.width + x) * p.c_out + filter + i % 2;
+    if (p.raw_type == Element::kFloat32) {
+      static_cast<float*>(p.y)[at] = sum;
+    } else if (p.raw_type == Element::kFloat16) {
+      static_cast<__half*>(p.y)[at] = __float2half_rn(sum);
+    } else {
+      static_cast<__nv_bfloat16*>(p.y)[at] = __float2bfloat16_rn(sum);
+    }
+  }
+}
+
 template <typename Activated, typename T>
 __device__ __forceinline__ void finish_activated(const Epilogue<T>& epilogue,
                                                  const typename Epilogue<T>::Sums& sums,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights as the kernel's copies bring them: part, share of the filters, temporal tap, channel
 // chunk, plane, spatial tap; then filters x channels in the order and the swizzle that a matrix
-// product reads. Channels beyond c_in are zero.
+// product reads. Channels beyond c_in, and filters beyond the last, are zero.
 #include <cstring>
 
 #include "base/dtype.h"
@@ -23,7 +23,8 @@ int64_t taps_of(const Conv3dSm90Weight& weight) {
 
 // The filter whose sums are in column `n` of a product: a thread holds columns 8 j + 2 q and the
 // next, for every j, and is to hold neighbours of one group of 32.
-int64_t filter_of_column(int64_t n) {
+int64_t filter_of_column(int64_t n, const Conv3dCut& cut) {
+  if (cut.filters < 32) return n;
   const int64_t q = n % 8 / 2;
   return n / 32 * 32 + 8 * q + n % 32 / 8 * 2 + n % 2;
 }
@@ -45,7 +46,8 @@ struct Packer {
     const int64_t row_bytes = cut.depth() * kBytes;
     std::memset(out, 0, static_cast<size_t>(cut.filters * row_bytes));
     for (int64_t n = 0; n < cut.filters; ++n) {
-      const int64_t filter = first_filter + filter_of_column(n);
+      const int64_t filter = first_filter + filter_of_column(n, cut);
+      if (filter >= weight.filters) continue;
       for (int64_t i = 0; i < cut.depth(); ++i) {
         const int64_t channel = chunk * cut.chunk + i % cut.chunk;
         const int64_t x = at.x + i / cut.chunk;
@@ -80,8 +82,9 @@ int64_t conv3d_sm90_packed_bytes(const Conv3dSm90Weight& weight) {
   for (const PlaneTaps& plane : stored_planes(weight, cut)) {
     taps += static_cast<int64_t>(plane.taps.size());
   }
-  return weight.filters * chunks_of(weight.c_in, cut) * cut.depth() * weight.kernel_time * taps *
-         kBytes;
+  const int64_t slices = (weight.filters + cut.filters - 1) / cut.filters;
+  return slices * cut.filters * chunks_of(weight.c_in, cut) * cut.depth() * weight.kernel_time *
+         taps * kBytes;
 }
 
 void conv3d_sm90_pack(const Conv3dSm90Weight& weight, std::byte* packed) {

@@ -12,7 +12,7 @@ namespace zoetrope::cuda {
 inline constexpr int kMaxPlanes = 4;
 inline constexpr int kMaxSpatialTaps = 9;
 
-enum class Element : int32_t { kFloat16, kBFloat16 };
+enum class Element : int32_t { kFloat16, kBFloat16, kFloat32 };  // float32: of few filters
 
 // One operand box for each (temporal tap, channel chunk, plane). A stride-1 conv has one plane, the
 // whole frame; a stride-2 conv has one for each parity of row and column that its taps touch.

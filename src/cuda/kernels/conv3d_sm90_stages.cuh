@@ -37,7 +37,8 @@ struct Tile {
   static constexpr int kTapBytes = kFilters * kRowBytes;
   static constexpr int kSteps = kRowBytes / 32;
   static constexpr int kResidualBoxes = kFoldOf == 1 ? kFilters / kChunk : 0;
-  static_assert(kFilters % kGroup == 0);
+  static constexpr bool kFew = kFilters == 8;
+  static_assert(kFew || kFilters % kGroup == 0);
   static_assert(kBlocks * kFilters <= 384, "more sums than a thread has registers for");
 };
 

@@ -15,6 +15,10 @@ constexpr int64_t kProcessors = 132;  // of the largest Hopper
 
 int64_t tiles(int64_t size, int64_t tile) { return (size + tile - 1) / tile; }
 
+int32_t taps_per_stage(const Conv3dCut& cut) {
+  return cut.filters == 192 ? 1 : cut.filters == 96 ? 3 : 9;
+}
+
 // As many as fit; three boxes where four stages of weights fit beside them.
 void choose_stages(const Conv3dCut& cut, const Conv3dWindow& window, Conv3dTile& tile) {
   const int64_t bytes_a = conv3d_stage_a_bytes(cut, tile, window);
@@ -44,6 +48,7 @@ Conv3dCut conv3d_cut(const Conv3dFilters& of) {
     return {.filters = 96, .chunk = 8, .fold = 4};
   }
   if (of.filters == 96) return {.filters = 96, .chunk = 32};
+  if (of.filters <= 8) return {.filters = 8, .chunk = 32};
   if (of.filters == 192) return {.filters = 192, .chunk = 64};
   if (of.filters == 384) return {.filters = 192, .cluster = 2, .chunk = 64};
   return {};
@@ -67,7 +72,7 @@ Conv3dTile conv3d_tile(const Conv3dCut& cut, const Conv3dGrid& grid, const Conv3
   std::tuple<int64_t, int64_t> best_cost;
   for (int32_t x = 1; x <= blocks; x *= 2) {
     Conv3dTile tile = {
-        .blocks_x = x, .blocks_y = blocks / x, .taps_per_stage = cut.filters == 96 ? 3 : 1};
+        .blocks_x = x, .blocks_y = blocks / x, .taps_per_stage = taps_per_stage(cut)};
     choose_stages(cut, window, tile);
     const std::tuple cost(tiles_of(tile, grid), conv3d_stage_a_bytes(cut, tile, window));
     if (best.blocks_x != 0 && best_cost <= cost) continue;

@@ -9,12 +9,12 @@ namespace zoetrope::cuda {
 
 // What filters and input channels of one part are cut into.
 struct Conv3dCut {
-  int32_t filters = 0;  // of one block: 96 or 192
+  int32_t filters = 0;  // of one block: 8, 96 or 192
   int32_t cluster = 1;  // blocks that share a tile, each with its own filters
   int32_t chunk = 0;    // input channels of a pixel in shared memory
   int32_t fold = 1;  // neighbouring pixels, so many taps, that are one row of a product's operand
-  int32_t blocks() const { return 2 * 384 / filters; }  // 8x8-pixel blocks in a tile, at most
-  int32_t depth() const { return chunk * fold; }        // of a tap's products
+  int32_t blocks() const { return filters == 192 ? 4 : 8; }  // 8x8 pixels each, in a tile at most
+  int32_t depth() const { return chunk * fold; }             // of a tap's products
 };
 
 // What decides the cut: filters of one part, and how they are laid over the input.

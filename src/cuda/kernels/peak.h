@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GPU's matrix units can do at most with warps' products, measured.
+// What a GPU's matrix units can do at most, measured.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,5 +13,10 @@ namespace zoetrope::cuda {
 // device memory.
 cudaError_t multiply_in_registers(DType operands, int blocks, float* sink, double* flops,
                                   cudaStream_t stream);
+
+// The same by products of warpgroups, for Hopper and 16-bit operands. One block fills a
+// multiprocessor.
+cudaError_t multiply_in_warpgroups(DType operands, int blocks, float* sink, double* flops,
+                                   cudaStream_t stream);
 
 }  // namespace zoetrope::cuda

@@ -61,6 +61,25 @@ __global__ void upsample_kernel(PixelCopy copy, int64_t words) {
   }
 }
 
+__global__ void spread_kernel(PixelSpread spread) {
+  constexpr int kSpread = 8;
+  const auto* before = static_cast<const uint16_t*>(spread.before);
+  const auto* x = static_cast<const uint16_t*>(spread.x);
+  const int64_t pixels = spread.pixels_before + spread.pixels;
+  for (int64_t i = grid_first(); i < pixels; i += grid_step()) {
+    const uint16_t* from = i < spread.pixels_before
+                               ? before + i * spread.channels
+                               : x + (i - spread.pixels_before) * spread.channels;
+    union {
+      uint16_t channels[kSpread];
+      uint4 words;
+    } pixel;
+#pragma unroll
+    for (int c = 0; c < kSpread; ++c) pixel.channels[c] = c < spread.channels ? from[c] : 0;
+    static_cast<uint4*>(spread.y)[i] = pixel.words;
+  }
+}
+
 template <typename Word>
 __global__ void interleave_kernel(PixelCopy copy, int64_t words) {
   const int64_t pixels = copy.height * copy.width;
@@ -113,6 +132,12 @@ cudaError_t silu(const Input& x, int64_t count, const Output& y, cudaStream_t st
 cudaError_t add(const Input& x, const Input& residual, int64_t count, const Output& y,
                 cudaStream_t stream) {
   add_kernel<<<grid_for(count), kGridThreads, 0, stream>>>(x, residual, count, y);
+  return cudaGetLastError();
+}
+
+cudaError_t spread_pixels(const PixelSpread& spread, cudaStream_t stream) {
+  const int64_t pixels = spread.pixels_before + spread.pixels;
+  spread_kernel<<<grid_for(pixels), kGridThreads, 0, stream>>>(spread);
   return cudaGetLastError();
 }
 

@@ -49,6 +49,17 @@ struct PixelCopy {
   void* y = nullptr;
 };
 
+// Pixels of 1 to 8 elements of 16 bits, spread to 8 with zeros: those of `before`, then those of x.
+struct PixelSpread {
+  const void* before = nullptr;
+  int64_t pixels_before = 0;
+  const void* x = nullptr;
+  int64_t pixels = 0;
+  int64_t channels = 0;
+  void* y = nullptr;
+};
+cudaError_t spread_pixels(const PixelSpread& spread, cudaStream_t stream);
+
 // Every pixel becomes 2 x 2: (frames, height, width) -> (frames, 2 height, 2 width).
 cudaError_t upsample_nearest(const PixelCopy& copy, cudaStream_t stream);
 
