@@ -20,6 +20,7 @@ constexpr const char* kLatents = "Latents";
 constexpr const char* kModel = "Model";
 constexpr const char* kChecking = "Checking";
 constexpr const char* kJob = "What is measured";
+constexpr const char* kCompiled = "How a model is compiled";
 constexpr const char* kReport = "What is said";
 
 struct Parser {
@@ -49,12 +50,11 @@ void add_inputs(CLI::App* command, TypedOptions& typed, const char* input, const
        "replace an existing output; with many inputs, make finished outputs again");
 }
 
-void add_weights(CLI::App* command, TypedOptions& typed) {
-  option(command, kModel, "--weights", "W", typed.weights, kWeightsHelp);
+void add_device(CLI::App* command, TypedOptions& typed) {
   option(command, kModel, "--device", "NAME", typed.device,
          "auto, cpu, cuda or cuda:N (default auto); `zoetrope devices` lists them");
   const std::string& name = command->get_name();
-  if (name == "compile") {
+  if (name == "compile" || name == "inspect") {
     option(command, kModel, "--target", "NAME", typed.target,
            "instead of a device, what kernels are for, e.g. cpu-avx2 or cuda-sm90; it need not be "
            "here");
@@ -75,6 +75,11 @@ void add_weights(CLI::App* command, TypedOptions& typed) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group(kModel);
+}
+
+void add_weights(CLI::App* command, TypedOptions& typed) {
+  option(command, kModel, "--weights", "W", typed.weights, kWeightsHelp);
+  add_device(command, typed);
 }
 
 void add_model(CLI::App* command, TypedOptions& typed) {
@@ -189,6 +194,19 @@ void add_roundtrip(CLI::App* command, TypedOptions& typed) {
 
 void add_inspect(CLI::App* command, TypedOptions& typed) {
   command->add_option("FILE", typed.inputs, kInspectInputHelp)->group(kInputs)->type_name("");
+  option(command, kCompiled, "--graph", "ENTRY", typed.graph,
+         "instead, the Graph of encode.first, encode.next, decode.first or decode.next after all "
+         "passes, and what each pass did");
+  option(command, kCompiled, "--pass", "NAME", typed.pass,
+         "the Graph before and after this pass (of --graph; default decode.next)");
+  option(command, kCompiled, "--plan", "ENTRY", typed.plan,
+         "instead, the Plan of an entry: segments, steps, their kernels and which others refused, "
+         "buffers, arithmetic and memory");
+  option(command, kCompiled, "--size", "WxH", typed.size, "of the video (default 256x256)");
+  option(command, kCompiled, "--frames", "N", typed.frames, "of the video: 4k+1 (default 17)");
+  option(command, kCompiled, "--frames-per-step", "N", typed.frames_per_step,
+         "latent frames computed together, 1 to 8 (default 1)");
+  add_device(command, typed);
   flag(command, kReport, "--tensors", typed.list_tensors, "list every tensor of a checkpoint");
   flag(command, kReport, "--json", typed.json, "one JSON object on standard output");
 }
@@ -252,7 +270,8 @@ const CommandEntry kCommands[] = {
     {Command::kDecode, "decode", "Latents to video", kDecodeExamples, add_decode},
     {Command::kRoundtrip, "roundtrip", "Encode and decode, and say how close the result is",
      kRoundtripExamples, add_roundtrip},
-    {Command::kInspect, "inspect", "Say what a checkpoint, a latent file or a video holds",
+    {Command::kInspect, "inspect",
+     "Say what a checkpoint, latents or a video hold, and how a model is compiled",
      kInspectExamples, add_inspect},
     {Command::kCompile, "compile", "Pack weights for a device, once, into a module",
      kCompileExamples, add_compile},

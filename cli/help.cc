@@ -41,6 +41,9 @@ const char* const kInspectExamples =
     R"(  zoetrope inspect wan_2.1_vae.safetensors --tensors
   zoetrope inspect clip.safetensors
   zoetrope inspect Wan2.1_VAE.pth --json | jq .parameters
+  zoetrope inspect Wan2.1_VAE.pth --plan decode.next --size 832x480 --frames 81
+  zoetrope inspect random --plan encode.next --target cuda-sm90 --dtype float16
+  zoetrope inspect random --graph decode.next --pass fuse-norm
 )";
 
 const char* const kCompileExamples =

@@ -179,6 +179,9 @@ void print_array(const std::string& file, const Options& options) {
 }
 
 void inspect(const std::string& file, const Options& options) {
+  const CompiledOptions& compiled = options.compiled;
+  if (!compiled.graph.empty()) return inspect_graph(file, options);
+  if (!compiled.plan.entry.empty()) return inspect_plan(file, options);
   if (media::is_latent_file(file)) return print_latents(file, options);
   try {
     return inspect_checkpoint(file, options);

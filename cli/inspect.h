@@ -25,4 +25,9 @@ std::string operands_of(const ModuleDescription& module);
 // Describes a checkpoint or module. Throws as describe().
 void inspect_checkpoint(const std::string& file, const Options& options);
 
+// The Graph and the Plan of an entry, as options.compiled asks. Throw as describe_graphs() and
+// describe_plan().
+void inspect_graph(const std::string& file, const Options& options);
+void inspect_plan(const std::string& file, const Options& options);
+
 }  // namespace zoetrope::cli

@@ -125,12 +125,49 @@ void interpret_measure(const TypedOptions& typed, Options& options) {
   if (!typed.row.empty()) measure.row = choose("--by", typed.row, kRows);
 }
 
+void interpret_inspect(const TypedOptions& typed, Options& options) {
+  if (options.command != Command::kInspect) return;
+  constexpr int64_t kMostFrames = 1'000'000'000;
+  constexpr int64_t kMostLatentFrames = 8;
+  if (!typed.plan.empty() && !(typed.graph + typed.pass).empty()) {
+    fail(ErrorCode::kInvalidArgument, "--plan {}: give --plan or --graph and --pass, not both",
+         typed.plan);
+  }
+  if (typed.plan.empty() && !(typed.size + typed.frames + typed.frames_per_step).empty()) {
+    fail(ErrorCode::kInvalidArgument,
+         "--size, --frames and --frames-per-step mean something only with --plan");
+  }
+  const bool compiles = !(typed.plan + typed.graph + typed.pass).empty();
+  const bool chooses = !(typed.device + typed.target + typed.dtype).empty();
+  if (!compiles && (chooses || !typed.disabled_passes.empty())) {
+    fail(ErrorCode::kInvalidArgument,
+         "--device, --target, --dtype and --disable-pass mean something only with --plan or "
+         "--graph");
+  }
+  CompiledOptions& compiled = options.compiled;
+  compiled.graph = typed.graph.empty() && !typed.pass.empty() ? "decode.next" : typed.graph;
+  compiled.pass = typed.pass;
+  PlanRequest& plan = compiled.plan;
+  plan.entry = typed.plan;
+  if (!typed.frames.empty()) plan.frames = parse_count("--frames", typed.frames, kMostFrames, 1);
+  if (!typed.frames_per_step.empty()) {
+    plan.latent_frames =
+        parse_count("--frames-per-step", typed.frames_per_step, kMostLatentFrames, 1);
+  }
+  if (!typed.size.empty()) {
+    const media::FrameSize size = media::parse_frame_size(typed.size);
+    plan.height = size.height;
+    plan.width = size.width;
+  }
+}
+
 void interpret_video(const TypedOptions& typed, Options& options) {
   media::ReadOptions& reading = options.reading;
   if (!typed.fps.empty()) reading.rate = media::parse_frame_rate(typed.fps);
   if (!typed.matrix.empty()) reading.matrix = media::parse_matrix(typed.matrix);
   if (!typed.alpha.empty()) reading.alpha = media::parse_alpha_policy(typed.alpha);
-  const bool range = !measures(options.command);  // there it is a number
+  // There it is a number.
+  const bool range = !measures(options.command) && options.command != Command::kInspect;
   if (range && !typed.frames.empty()) reading.range = media::parse_frame_range(typed.frames);
   if (range && !typed.size.empty()) reading.size = media::parse_frame_size(typed.size);
   if (!typed.layout.empty()) reading.array_layout = media::parse_layout(typed.layout);
@@ -189,6 +226,7 @@ Options interpret(Command command, const TypedOptions& typed) {
   options.list_tensors = typed.list_tensors;
   interpret_model(typed, options);
   interpret_measure(typed, options);
+  interpret_inspect(typed, options);
   interpret_video(typed, options);
   interpret_output(typed, options);
   return options;

@@ -10,6 +10,7 @@
 
 #include "media/video.h"
 #include "zoetrope/autoencoder.h"
+#include "zoetrope/tools.h"
 
 namespace zoetrope::cli {
 
@@ -44,6 +45,13 @@ struct MeasureOptions {
   ProfileRow row = ProfileRow::kLayer;
 };
 
+// What inspect shows of how a model is compiled.
+struct CompiledOptions {
+  std::string graph;  // an entry; empty: no Graph
+  std::string pass;   // the Graph before and after it
+  PlanRequest plan;   // entry empty: no Plan
+};
+
 struct Options {
   Command command = Command::kEncode;
   std::vector<std::string> inputs;
@@ -66,6 +74,7 @@ struct Options {
   double tolerance = 1e-5;
 
   MeasureOptions measure;
+  CompiledOptions compiled;
 
   ProgressKind progress = ProgressKind::kAuto;
   bool quiet = false;
@@ -84,6 +93,7 @@ struct TypedOptions {
   std::string latent_scale, fit_frames, fit_size;
   std::string expect, tolerance, progress;
   std::string coding, size, repetitions, warmup, row, json_file, baseline;
+  std::string graph, pass, plan;
   bool overwrite = false, keep_partial = false, posterior = false, no_clamp = false;
   bool quiet = false, json = false, list_tensors = false;
 };

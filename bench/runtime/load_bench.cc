@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Time from weights to a model that can run:
-//   load_bench WEIGHTS... [--device=NAME] [--benchmark_OPTION...]
+//   load_bench WEIGHTS... [--device=NAME] [--dtype=TYPE] [--benchmark_OPTION...]
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/dtype.h"
 #include "zoetrope/zoetrope.h"
 
 namespace zoetrope::bench {
@@ -25,12 +26,15 @@ void load(benchmark::State& state, const std::string& weights, const LoadOptions
 int run(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   constexpr std::string_view kDevice = "--device=";
+  constexpr std::string_view kType = "--dtype=";
   LoadOptions options;
   std::vector<std::string> all;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word.starts_with(kDevice)) {
       options.device = word.substr(kDevice.size());
+    } else if (word.starts_with(kType)) {
+      options.encode_dtype = options.decode_dtype = parse_dtype(word.substr(kType.size()));
     } else {
       all.emplace_back(word);
     }

@@ -108,5 +108,93 @@ ZOETROPE_API CheckpointDescription describe(const std::string& weights);
 ZOETROPE_API void write_module(const std::string& weights, const std::string& path,
                                const LoadOptions& options = {});
 
+// A Graph as text, one line for each op: as the model gives it, or after a pass.
+struct GraphDescription {
+  std::string pass;     // its name in LoadOptions::disabled_passes; empty: before the first
+  std::string summary;  // what the pass does, in a line
+  bool disabled = false;
+  int64_t changes = 0;  // how often the pass changed the Graph
+  double seconds = 0;   // that it took
+  int64_t ops = 0;
+  std::string text;
+};
+
+// The Graph of an entry ("decode.next") before and after each pass, in their order, for the target
+// that `options` name; with options.target no device is needed. Throws kInvalidArgument if there is
+// no such entry, and as Autoencoder::load.
+ZOETROPE_API std::vector<GraphDescription> describe_graphs(const std::string& weights,
+                                                           const std::string& entry,
+                                                           const LoadOptions& options = {});
+
+// What memory a step's operands and results take.
+struct BufferDescription {
+  std::string name;  // of the value that needed it first
+  std::string kind;  // "input", "output", "state": kept between steps, "arena"
+  DType dtype = DType::kFloat32;
+  ValueShape shape;
+  int64_t bytes = 0;
+  int64_t offset = 0;      // in the memory of states or in the arena
+  int64_t first_step = 0;  // lives from here ...
+  int64_t last_step = 0;   // ... to here
+};
+
+struct ConstantDescription {
+  std::string name;
+  std::string layout;  // as the kernel asks for it; "plain": as it is
+  int64_t bytes = 0;
+};
+
+struct StepDescription {
+  std::string name;  // of the value it makes: the published layer's
+  std::string op;
+  std::string kernel;
+  std::map<std::string, int64_t> attributes;
+  std::map<std::string, int64_t> buffers;    // role ("x", "history", "y") -> its buffer
+  std::map<std::string, int64_t> constants;  // role ("weight", "bias") -> its constant
+  std::vector<std::string> refused;          // more specific kernels, "kernel: why not"
+  double flops = 0;                          // as in StepEvent
+  double bytes = 0;
+};
+
+// Consecutive steps that look no farther around a pixel than `halo` pixels of the video, or at the
+// whole frame.
+struct SegmentDescription {
+  int64_t first_step = 0;
+  int64_t steps = 0;
+  bool whole_frame = false;
+  int64_t halo = 0;
+};
+
+// How an entry is computed: as compiled, and for one size of video.
+struct PlanDescription {
+  std::string entry;
+  std::string target;
+  DType dtype = DType::kFloat32;  // of the operands, by the policy
+  std::string fingerprint;        // that modules record
+  int64_t latent_frames = 1;      // computed together
+  std::vector<SegmentDescription> segments;
+  std::vector<StepDescription> steps;
+  std::vector<BufferDescription> buffers;
+  std::vector<ConstantDescription> constants;
+  double flops = 0;  // of all steps
+  double bytes = 0;
+  // Of the whole video: its first step and those that follow.
+  double video_flops = 0;            // as planned
+  double video_published_flops = 0;  // as Autoencoder::arithmetic_encode and _decode say
+  MemoryNeeded memory;               // of a Stream
+};
+
+struct PlanRequest {
+  std::string entry = "decode.next";
+  int64_t height = 256;  // of the video
+  int64_t width = 256;
+  int64_t frames = 17;        // of the video, 4k + 1
+  int64_t latent_frames = 1;  // computed together; of "first" always 1
+};
+
+// Throws as describe_graphs, and kInvalidArgument for a size that the model does not take.
+ZOETROPE_API PlanDescription describe_plan(const std::string& weights, const PlanRequest& request,
+                                           const LoadOptions& options = {});
+
 }  // namespace v0
 }  // namespace zoetrope

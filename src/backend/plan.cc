@@ -39,7 +39,7 @@ auto value_of(const Table& table, const std::string& word) {
 
 json buffer_to_json(const Buffer& buffer) {
   return {{"name", buffer.name},
-          {"kind", word_of(kBufferKinds, buffer.kind)},
+          {"kind", name_of(buffer.kind)},
           {"frames", buffer.extent.frames},
           {"frames_per_latent", buffer.extent.frames_per_latent},
           {"stride", buffer.extent.stride},
@@ -199,6 +199,8 @@ Work work_of(const Plan& plan, const Step& step, int64_t n, int64_t height, int6
   const WorkCounter counter(plan, step, n, height, width);
   return {.flops = counter.flops(), .bytes = counter.bytes()};
 }
+
+const char* name_of(BufferKind kind) { return word_of(kBufferKinds, kind); }
 
 std::string to_json(const Plan& plan) {
   json root = {{"entry", plan.entry},    {"target", plan.target},    {"input", plan.input},

@@ -34,6 +34,9 @@ enum class BufferKind : uint8_t {
   kArena,   // shares memory with buffers that live at other times
 };
 
+// "input", ...
+const char* name_of(BufferKind kind);
+
 struct Buffer {
   std::string name;  // of the value; "<op>.workspace" for a kernel's scratch
   BufferKind kind = BufferKind::kArena;

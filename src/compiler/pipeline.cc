@@ -45,17 +45,20 @@ void check_names(const std::vector<std::string>& disabled) {
 
 std::span<const Pass> passes() { return kPasses; }
 
+PassReport run_pass(graph::Graph& graph, const Pass& pass, const PassContext& context) {
+  const auto start = std::chrono::steady_clock::now();
+  const int changes = pass.run(graph, context);
+  graph::verify(graph);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  return {.name = pass.name, .changes = changes, .seconds = elapsed.count()};
+}
+
 std::vector<PassReport> run_passes(graph::Graph& graph, const PassContext& context,
                                    const std::vector<std::string>& disabled) {
   check_names(disabled);
   std::vector<PassReport> reports;
   for (const Pass& pass : kPasses) {
-    if (contains(disabled, pass.name)) continue;
-    const auto start = std::chrono::steady_clock::now();
-    const int changes = pass.run(graph, context);
-    graph::verify(graph);
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    reports.push_back({.name = pass.name, .changes = changes, .seconds = elapsed.count()});
+    if (!contains(disabled, pass.name)) reports.push_back(run_pass(graph, pass, context));
   }
   return reports;
 }

@@ -32,6 +32,9 @@ struct PassReport {
 
 std::span<const Pass> passes();
 
+// Runs one pass and verifies the Graph.
+PassReport run_pass(graph::Graph& graph, const Pass& pass, const PassContext& context);
+
 // Runs every pass that is not in `disabled` and verifies the Graph after each. Throws
 // kInvalidArgument if `disabled` names no pass.
 std::vector<PassReport> run_passes(graph::Graph& graph, const PassContext& context,

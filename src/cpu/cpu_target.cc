@@ -220,7 +220,7 @@ std::vector<int64_t> instruction_sets_of(std::span<const Conv3dKernel> kernels) 
   for (const Conv3dKernel& kernel : kernels) {
     if (kernel.operands == DType::kFloat32) sets.push_back(kernel.target);
   }
-  sets.erase(std::ranges::unique(sets).begin(), sets.end());
+  sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
   return sets;
 }
 

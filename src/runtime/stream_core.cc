@@ -13,15 +13,6 @@ namespace {
 
 constexpr const char* kFramesDone = "frames_done";
 
-MemoryNeeded memory_for(const Autoencoder::Implementation& model, const Codec& codec,
-                        const StreamOptions& options, int64_t n) {
-  const auto first = compiler::memory_plan(codec.first.plan, 1, options.height, options.width);
-  const auto next = compiler::memory_plan(codec.next.plan, n, options.height, options.width);
-  return {.weights = model.constants->bytes(),
-          .state = next.state_bytes,
-          .arena = std::max(first.arena_bytes, next.arena_bytes)};
-}
-
 double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 }  // namespace
@@ -45,16 +36,23 @@ void check_options(const ModelInfo& info, const StreamOptions& options) {
   }
 }
 
-const Extent& input_extent(const Codec& codec) {
-  const Plan& plan = codec.next.plan;
+MemoryNeeded plan_memory(const Plan& first, const Plan& next, int64_t n, int64_t height,
+                         int64_t width) {
+  const auto alone = compiler::memory_plan(first, 1, height, width);
+  const auto together = compiler::memory_plan(next, n, height, width);
+  return {.state = together.state_bytes,
+          .arena = std::max(alone.arena_bytes, together.arena_bytes)};
+}
+
+const Extent& input_extent(const Plan& plan) {
   return plan.buffers[static_cast<size_t>(plan.input)].extent;
 }
 
-int64_t staged_frame_bytes(const Codec& codec, const StreamOptions& options) {
-  Extent frame = input_extent(codec);
+int64_t staged_frame_bytes(const Plan& next, int64_t height, int64_t width) {
+  Extent frame = input_extent(next);
   frame.frames = 1;
   frame.frames_per_latent = false;
-  return frame.bytes(1, options.height, options.width);
+  return frame.bytes(1, height, width);
 }
 
 StreamSizes stream_sizes(const Autoencoder::Implementation& model, const Codec& codec,
@@ -69,8 +67,11 @@ StreamSizes stream_sizes(const Autoencoder::Implementation& model, const Codec& 
   const int64_t budget = free_choice ? model.backend->memory_budget() : limit;
   constexpr int64_t kMostFramesPerStep = 4096;
   for (int64_t n = std::min(wanted, kMostFramesPerStep);; --n) {
-    MemoryNeeded memory = memory_for(model, codec, options, n);
-    memory.staging = staging_frames * staged_frame_bytes(codec, options);
+    MemoryNeeded memory =
+        plan_memory(codec.first.plan, codec.next.plan, n, options.height, options.width);
+    memory.weights = model.constants->bytes();
+    memory.staging =
+        staging_frames * staged_frame_bytes(codec.next.plan, options.height, options.width);
     if (memory.total() <= (n > 1 ? budget : limit)) return {.frames_per_step = n, .memory = memory};
     if (n > 1) continue;
     fail(ErrorCode::kOutOfMemory,

@@ -31,11 +31,15 @@ void check_options(const ModelInfo& info, const StreamOptions& options);
 StreamSizes stream_sizes(const Autoencoder::Implementation& model, const Codec& codec,
                          const StreamOptions& options, int64_t staging_frames);
 
-// Bytes of a video frame in the type that the codec reads.
-int64_t staged_frame_bytes(const Codec& codec, const StreamOptions& options);
+// Histories and values of a Stream that computes n latent frames together.
+MemoryNeeded plan_memory(const Plan& first, const Plan& next, int64_t n, int64_t height,
+                         int64_t width);
+
+// Bytes of a video frame in the type that the entry `next` reads.
+int64_t staged_frame_bytes(const Plan& next, int64_t height, int64_t width);
 
 // Of the value that a step reads.
-const Extent& input_extent(const Codec& codec);
+const Extent& input_extent(const Plan& plan);
 
 // A Stream's state as the caller hands it in, by name. Throws kInvalidArgument if a name stands
 // twice.
@@ -61,8 +65,10 @@ class StreamCore {
   bool at_start() const { return frames_done_ == 0; }
   int64_t frames_done() const { return frames_done_; }  // latent frames
   std::byte* staging() const { return staging_->data(); }
-  int64_t staged_frame_bytes() const { return zoetrope::staged_frame_bytes(codec_, options_); }
-  DType input_type() const { return input_extent(codec_).dtype; }
+  int64_t staged_frame_bytes() const {
+    return zoetrope::staged_frame_bytes(codec_.next.plan, options_.height, options_.width);
+  }
+  DType input_type() const { return input_extent(codec_.next.plan).dtype; }
 
   void reset();
 
