@@ -4,7 +4,7 @@
 
 usage: tools/performance_page.py [--check]      --check: write nothing, exit status 1 if it differs
 
-bench/record.py and bench/compare_torch.py write the lines. Rows of one kind, machine and, for
+bench/record.py, bench/compare_torch.py and bench/cuda/compare_cudnn.py write the lines. Rows of one kind, machine and, for
 kernels, command stand in one table, in the order of the lines.
 """
 
@@ -55,6 +55,15 @@ KERNELS = """
 measurement of the peak, and the plain convs in turn with oneDNN's, in its own layouts, weights
 already reordered; medians. "/norm_silu" and the like: with that in the epilogue, and how much
 longer it takes than the plain conv.
+"""
+
+CUDA_KERNELS = """
+## Kernels of Hopper
+
+`bench/cuda/compare_cudnn.py`: each kernel in turn with PyTorch's, cuDNN for convs, at the clocks
+that the board holds after a second of the same work; medians. TFLOP/s count the products and sums
+of the conv or the attention alone. Ours also does what its name says: residual, norm and SiLU, both
+results; the other does the plain conv. "Upsampled" and "interleaved" have no counterpart there.
 """
 
 
@@ -199,6 +208,24 @@ KERNEL_COLUMNS: list[Column] = [
     ("time over plain", row_value("time_over_plain")),
 ]
 
+CUDA_KERNEL_COLUMNS: list[Column] = [
+    ("kernel", lambda record: record["row"]["name"]),
+    ("operands", lambda record: record["row"]["type"]),
+    ("tile", lambda record: record["row"].get("tile", "")),
+    ("ms", row_value("ms")),
+    ("TFLOP/s", row_value("TFLOP/s")),
+    ("PyTorch, ms", row_value("other_ms")),
+    ("PyTorch, TFLOP/s", row_value("other_TFLOP/s")),
+    ("times as fast", row_value("times_as_fast")),
+]
+
+
+def cuda_kernel_run(records: list[Record]) -> str:
+    first = records[0]
+    versions = first["versions"]
+    said = f"Commit {first['commit']}, PyTorch {versions['torch']}, cuDNN {versions['cudnn']}"
+    return f"{said}:\n\n{commands(records)}\n{table(records, CUDA_KERNEL_COLUMNS)}"
+
 
 def kernel_run(records: list[Record]) -> str:
     first = records[0]
@@ -233,9 +260,13 @@ def kernel_body(records: list[Record]) -> str:
     return "\n".join(kernel_run(rows) for rows in grouped(records, run_of).values())
 
 
+def cuda_kernel_body(records: list[Record]) -> str:
+    return "\n".join(cuda_kernel_run(rows) for rows in grouped(records, run_of).values())
+
+
 def page(records: list[Record]) -> str:
     kinds = grouped(records, lambda record: record["kind"])
-    unknown = kinds.keys() - {"model", "torch", "kernel"}
+    unknown = kinds.keys() - {"model", "torch", "kernel", "cuda_kernel"}
     if unknown:
         sys.exit(f"error: docs/performance/: unknown kind {', '.join(sorted(unknown))}")
     return (
@@ -243,6 +274,7 @@ def page(records: list[Record]) -> str:
         + section(MODEL, kinds.get("model", []), model_body)
         + section(TORCH, kinds.get("torch", []), torch_body)
         + section(KERNELS, kinds.get("kernel", []), kernel_body)
+        + section(CUDA_KERNELS, kinds.get("cuda_kernel", []), cuda_kernel_body)
     )
 
 

@@ -92,9 +92,10 @@ def emit(row: dict[str, Any], command: str, other: float | None) -> None:
         kept["other_ms"] = round(other, 4)
         kept["other_TFLOP/s"] = round(row["TFLOP/s"] * row["ms"] / other, 1)
         kept["times_as_fast"] = round(other / row["ms"], 3)
+    cudnn = torch.backends.cudnn.version()
     versions = {
         "torch": torch.__version__,
-        "cudnn": ".".join(str(torch.backends.cudnn.version())),
+        "cudnn": f"{cudnn // 10000}.{cudnn // 100 % 100}.{cudnn % 100}",
         "device": torch.cuda.get_device_name(),
     }
     record = {
