@@ -37,7 +37,7 @@ case ${1:-} in
     "$here/runtime_test" --gtest_brief=1 --gtest_filter='-GoldenStages*:InstructionSets*'
     ;;
   sanitize)
-    small='CudaCopies*:CudaCarry*:*CudaConv3dMma.SkipsZeroHistory*:*CudaAttention.GivesTheSame*'
+    small='CudaCopies*:CudaCarry*:*CudaConvKernels.SkipsZeroHistory*:*CudaAttention.GivesTheSame*'
     for tool in memcheck racecheck synccheck; do
       compute-sanitizer --tool "$tool" --error-exitcode 1 \
         "$here/cuda_test" --gtest_brief=1 --gtest_filter="$small"
