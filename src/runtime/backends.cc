@@ -67,16 +67,16 @@ cpu::CpuTarget cpu_target(const std::string& name) {
 }
 
 [[noreturn]] void refuse_other_device(const LoadOptions& options) {
-  fail(ErrorCode::kInvalidArgument, "kernels for {} do not run on the device {}",
-       printable(options.target), printable(options.device));
+  fail(ErrorCode::kInvalidArgument, "the device {} does not run kernels for {}",
+       printable(options.device), printable(options.target));
 }
 
 std::shared_ptr<const Backend> open_cpu(const LoadOptions& options) {
   if (capability_of(options.target)) refuse_other_device(options);
   cpu::CpuTarget target = cpu_target(options.target);
   if (!target.runs_here()) {
-    fail(ErrorCode::kUnsupported, "kernels for {} do not run on this machine, which is {}",
-         target.name(), cpu::CpuTarget().name());
+    fail(ErrorCode::kUnsupported, "this machine is {}, which does not run kernels for {}",
+         cpu::CpuTarget().name(), target.name());
   }
   return cpu::open_cpu_backend(options.threads, options.allocator, std::move(target));
 }

@@ -167,9 +167,10 @@ std::shared_ptr<const Backend> open_module_backend(const ModuleFile& module,
     return open_backend(options);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kOutOfMemory) throw;
+    const std::string device = options.device == "auto" ? "" : " --device " + options.device;
     fail(ErrorCode::kCheckpoint,
-         "{}: made for {}: {}; zoetrope compile makes a module for another target", module.path(),
-         printable(module.header().target), error.what());
+         "{}: made for {}: {}; make one that fits: zoetrope compile --weights W{} -o {}",
+         module.path(), printable(module.header().target), error.what(), device, module.path());
   }
 }
 

@@ -84,6 +84,15 @@ TEST_F(Module, GivesTheBitsOfTheCheckpoint) {
   }
 }
 
+TEST_F(Module, GivesTheBitsOfTheCheckpointOnAGpu) {
+  if (devices().front().id == "cpu") GTEST_SKIP() << "no GPU here";
+  for (const DType dtype : {DType::kFloat16, DType::kBFloat16, DType::kFloat32}) {
+    const LoadOptions options = {.device = "cuda", .encode_dtype = dtype, .decode_dtype = dtype};
+    SCOPED_TRACE(name_of(dtype));
+    expect_same(Autoencoder::load(write(options)), Autoencoder::load(kWeights, options));
+  }
+}
+
 TEST_F(Module, KeepsWhatItWasMadeWith) {
   const LoadOptions options = {.device = "cpu",
                                .encode_dtype = DType::kFloat32,
