@@ -30,7 +30,9 @@ std::unique_ptr<DeviceArray> random_array(int64_t count, DType type, float scale
   return array;
 }
 
-std::unique_ptr<DeviceArray> packed(const DeviceArray& weight, const Case& c, int64_t parts) {
+// `chunk`: of a shortcut's weight, else 0.
+std::unique_ptr<DeviceArray> packed(const DeviceArray& weight, const Case& c, int64_t parts,
+                                    int64_t chunk = 0) {
   const std::vector<std::byte> values = weight.download();
   const Window& w = c.window;
   const cuda::Conv3dSm90Weight shape = {.values = reinterpret_cast<const float*>(values.data()),
@@ -40,6 +42,7 @@ std::unique_ptr<DeviceArray> packed(const DeviceArray& weight, const Case& c, in
                                         .kernel_height = w.kernel_height,
                                         .kernel_width = w.kernel_width,
                                         .stride_space = w.stride_space,
+                                        .chunk = chunk,
                                         .parts = parts,
                                         .operands = c.operands};
   std::vector<std::byte> bytes(static_cast<size_t>(cuda::conv3d_sm90_packed_bytes(shape)));
@@ -126,7 +129,7 @@ struct Job {
     Case point = c;
     point.c_in = c.c_shortcut;
     point.window = {};
-    shortcut_packed = packed(*shortcut_weight, point, 1);
+    shortcut_packed = packed(*shortcut_weight, point, 1, cuda::conv3d_sm90_chunk(args));
     args.shortcut = shortcut->data();
     args.shortcut_weight = shortcut_packed->data();
     args.c_shortcut = c.c_shortcut;

@@ -77,6 +77,8 @@ inline constexpr Case kChecks[] = {
     {"96 to 192 with shortcut", 2, 40, 48, 192, 192, {3, 3, 3, 0, 1, 1, 1}, DType::kFloat16,
      DType::kBFloat16, false, true, true, true, 96},
     {"96 to 192", 2, 40, 48, 96, 192},
+    {.name = "96 to 192 with shortcut 192, residual", .frames = 3, .height = 19, .width = 35,
+     .c_in = 96, .c_out = 192, .residual = true, .c_shortcut = 192},
     {.name = "3 to 96", .frames = 3, .height = 40, .width = 56, .c_in = 3, .c_out = 96,
      .pixel_stride = 8},
     {.name = "3 to 96 odd", .frames = 5, .height = 45, .width = 37, .c_in = 3, .c_out = 96,

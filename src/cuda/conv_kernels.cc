@@ -20,7 +20,12 @@ std::string sm90_refusal(const Conv3dArgs& args, int capability) {
   return reason.empty() ? conv3d_sm90_refusal(args) : reason;
 }
 
-int64_t sm90_stride(const Conv3dArgs& args) { return args.stride_space; }
+constexpr int64_t kStrides = 4;  // more than there are
+
+// Channels of a chunk, which a shortcut's weight shares with its conv's, and the stride in space.
+int64_t sm90_variant(const Conv3dArgs& args) {
+  return conv3d_sm90_chunk(args) * kStrides + args.stride_space;
+}
 
 Conv3dSm90Weight sm90_weight(const ConvLayout& layout, const std::vector<int64_t>& shape,
                              const float* values) {
@@ -30,7 +35,8 @@ Conv3dSm90Weight sm90_weight(const ConvLayout& layout, const std::vector<int64_t
           .kernel_time = shape[2],
           .kernel_height = shape[3],
           .kernel_width = shape[4],
-          .stride_space = layout.variant,
+          .stride_space = layout.variant % kStrides,
+          .chunk = layout.variant / kStrides,
           .parts = layout.parts,
           .operands = layout.operands};
 }
@@ -122,8 +128,8 @@ cudaError_t mma_run(const Conv3dArgs& args, cudaStream_t stream) {
 }
 
 constexpr std::array kKernels = {
-    ConvKernel{"conv3d_sm90", sm90_refusal, sm90_stride, sm90_packed_bytes, sm90_pack, sm90_run},
-    ConvKernel{"conv3d_sm90_pictures", pictures_refusal, sm90_stride, sm90_packed_bytes, sm90_pack,
+    ConvKernel{"conv3d_sm90", sm90_refusal, sm90_variant, sm90_packed_bytes, sm90_pack, sm90_run},
+    ConvKernel{"conv3d_sm90_pictures", pictures_refusal, sm90_variant, sm90_packed_bytes, sm90_pack,
                pictures_run, kSpreadChannels},
     ConvKernel{"conv3d_mma", mma_refusal, mma_block, mma_packed_bytes, mma_pack, mma_run}};
 

@@ -72,9 +72,9 @@ TEST(Conv3dSm90Pack, FillsChannelsUpToAChunkWithZero) {
   const std::vector<float> values(192 * 16, 1.0f);
   const std::vector<std::byte> bytes =
       packed({.values = values.data(), .filters = 192, .c_in = 16, .operands = DType::kBFloat16});
-  ASSERT_EQ(bytes.size(), 192U * 64 * 2);
+  ASSERT_EQ(bytes.size(), 192U * 32 * 2);
   double sum = 0;
-  for (int64_t i = 0; i < 192 * 64; ++i) sum += load_as_float(bytes.data(), DType::kBFloat16, i);
+  for (int64_t i = 0; i < 192 * 32; ++i) sum += load_as_float(bytes.data(), DType::kBFloat16, i);
   EXPECT_EQ(sum, 192 * 16);
 }
 
@@ -155,6 +155,11 @@ TEST(Conv3dTile, IsSmallerWhereADeviceWouldIdle) {
   EXPECT_EQ(one.blocks_x * one.blocks_y, 2);
   const Conv3dTile many = conv3d_tile(cut, {3, 64, 64}, {3, 3});
   EXPECT_EQ(many.blocks_x * many.blocks_y, 4);
+}
+
+TEST(Conv3dCut, FillsNoChannelsWithZeroWhereChunksOf32Need) {
+  EXPECT_EQ(conv3d_cut({.filters = 192, .c_in = 96}).chunk, 32);
+  EXPECT_EQ(conv3d_cut({.filters = 192, .c_in = 192}).chunk, 64);
 }
 
 TEST(Conv3dTile, FitsInSharedMemory) {

@@ -192,6 +192,7 @@ Conv3dSm90Variant variant_of(const Conv3dCut& cut, const Conv3dTile& tile) {
   if (cut.fold > 1) return Conv3dSm90Variant::k96OfPictures;
   if (cut.filters == 8) return Conv3dSm90Variant::kFew;
   if (cut.filters == 96) return Conv3dSm90Variant::k96;
+  if (cut.chunk == 32) return Conv3dSm90Variant::k192Of32;
   if (cut.cluster == 1) return Conv3dSm90Variant::k192;
   const bool small = tile.blocks_x * tile.blocks_y < cut.blocks();
   return small ? Conv3dSm90Variant::k384Small : Conv3dSm90Variant::k384;
@@ -213,8 +214,7 @@ std::vector<PlaneTaps> planes_of(int64_t kernel_height, int64_t kernel_width, in
 
 std::string conv3d_sm90_refusal(const Conv3dArgs& args) {
   const Conv3dCut cut = cut_of(args);
-  if (!is_half(args.operands) ||
-      (args.y != nullptr && cut.filters != 8 && !is_half(args.y_type)) ||
+  if (!is_half(args.operands) || (args.y != nullptr && cut.filters != 8 && !is_half(args.y_type)) ||
       (args.activated != nullptr && !is_half(args.activated_type)) ||
       (args.residual != nullptr && !is_half(args.residual_type))) {
     return "operands or results are not of 16 bits";
@@ -246,6 +246,8 @@ std::string conv3d_sm90_refusal(const Conv3dArgs& args) {
   }
   return "";
 }
+
+int64_t conv3d_sm90_chunk(const Conv3dArgs& args) { return cut_of(args).chunk; }
 
 Conv3dTile conv3d_sm90_tile(const Conv3dArgs& args) {
   return conv3d_tile(cut_of(args),

@@ -139,6 +139,8 @@ cudaError_t start_for(const Conv3dSm90Params& params, const Conv3dSm90Launch& la
       return start<Tile<Operand, 96, 4, 8, 1, 4>>(params, launch.stream);
     case Conv3dSm90Variant::k192:
       return start<Tile<Operand, 192, 2, 64>>(params, launch.stream);
+    case Conv3dSm90Variant::k192Of32:
+      return start<Tile<Operand, 192, 2, 32>>(params, launch.stream);
     case Conv3dSm90Variant::k384:
       return start<Tile<Operand, 192, 2, 64, 2>>(params, launch.stream);
     case Conv3dSm90Variant::k384Small:

@@ -23,6 +23,7 @@ struct Conv3dSm90Weight {
   int64_t kernel_height = 1;
   int64_t kernel_width = 1;
   int64_t stride_space = 1;
+  int64_t chunk = 0;  // of a shortcut: that of the conv that it belongs to; 0: its own
   int64_t parts = 1;  // filters / parts are packed as a weight of their own each
   DType operands = DType::kFloat16;
 };
@@ -30,6 +31,9 @@ struct Conv3dSm90Weight {
 // Why this kernel cannot run `args`, whatever the frames, height and width; empty if it can. Its
 // operands and results are of 16 bits. Sizes are even where stride_space is 2.
 std::string conv3d_sm90_refusal(const Conv3dArgs& args);
+
+// Input channels that such a conv takes at a time.
+int64_t conv3d_sm90_chunk(const Conv3dArgs& args);
 
 int64_t conv3d_sm90_packed_bytes(const Conv3dSm90Weight& weight);
 void conv3d_sm90_pack(const Conv3dSm90Weight& weight, std::byte* packed);

@@ -11,8 +11,16 @@ namespace zoetrope::cuda {
 inline constexpr int kMaxStagesA = 8;
 inline constexpr int kMaxStagesB = 16;
 
-// By filters of a part.
-enum class Conv3dSm90Variant : int32_t { kFew, k96, k96OfPictures, k192, k384, k384Small };
+// By filters of a part, and channels of a chunk where there are two kinds.
+enum class Conv3dSm90Variant : int32_t {
+  kFew,
+  k96,
+  k96OfPictures,
+  k192,
+  k192Of32,
+  k384,
+  k384Small
+};
 
 struct Conv3dSm90Launch {
   Conv3dSm90Variant variant = Conv3dSm90Variant::k96;

@@ -62,10 +62,12 @@ struct Packer {
 };
 
 Conv3dCut cut_of(const Conv3dSm90Weight& weight) {
-  return conv3d_cut({.filters = weight.filters / weight.parts,
-                     .c_in = weight.c_in,
-                     .kernel_width = weight.kernel_width,
-                     .stride_space = weight.stride_space});
+  Conv3dCut cut = conv3d_cut({.filters = weight.filters / weight.parts,
+                              .c_in = weight.c_in,
+                              .kernel_width = weight.kernel_width,
+                              .stride_space = weight.stride_space});
+  if (weight.chunk != 0) cut.chunk = static_cast<int32_t>(weight.chunk);
+  return cut;
 }
 
 // Taps that are stored: of neighbours in a row, the first alone.

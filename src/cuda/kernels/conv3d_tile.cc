@@ -16,7 +16,8 @@ constexpr int64_t kProcessors = 132;  // of the largest Hopper
 int64_t tiles(int64_t size, int64_t tile) { return (size + tile - 1) / tile; }
 
 int32_t taps_per_stage(const Conv3dCut& cut) {
-  return cut.filters == 192 ? 1 : cut.filters == 96 ? 3 : 9;
+  if (cut.filters == 8) return 9;
+  return cut.chunk == 64 ? 1 : 3;
 }
 
 // As many as fit; three boxes where four stages of weights fit beside them.
@@ -49,7 +50,9 @@ Conv3dCut conv3d_cut(const Conv3dFilters& of) {
   }
   if (of.filters == 96) return {.filters = 96, .chunk = 32};
   if (of.filters <= 8) return {.filters = 8, .chunk = 32};
-  if (of.filters == 192) return {.filters = 192, .chunk = 64};
+  // Of 96 channels, three chunks of 32 leave nothing to fill with zeros.
+  const bool narrow = tiles(of.c_in, 32) % 2 == 1;
+  if (of.filters == 192) return {.filters = 192, .chunk = narrow ? 32 : 64};
   if (of.filters == 384) return {.filters = 192, .cluster = 2, .chunk = 64};
   return {};
 }
