@@ -50,6 +50,29 @@ void store(void* data, int64_t index, T value) {
               sizeof(T));
 }
 
+// `value` as a float whose lowest bit tells whether anything was cut off, so that rounding it once
+// more, to a type of fewer bits, gives what rounding `value` itself would ("rounding to odd").
+float round_to_odd(double value) {
+  const auto nearest = static_cast<float>(value);
+  if (!std::isfinite(nearest) || static_cast<double>(nearest) == value) return nearest;
+  auto bits = std::bit_cast<uint32_t>(nearest);
+  if (std::fabs(static_cast<double>(nearest)) > std::fabs(value)) --bits;  // towards zero
+  return std::bit_cast<float>(bits | 1);
+}
+
+// Of a floating type: exact.
+double load_as_double(const void* data, DType dtype, int64_t index) {
+  if (dtype == DType::kFloat64) return load<double>(data, index);
+  return static_cast<double>(load_as_float(data, dtype, index));
+}
+
+void store_from_double(void* data, DType dtype, int64_t index, double value) {
+  if (dtype == DType::kFloat64) return store<double>(data, index, value);
+  const bool short_type = size_of(dtype) < size_of(DType::kFloat32);
+  store_from_float(data, dtype, index,
+                   short_type ? round_to_odd(value) : static_cast<float>(value));
+}
+
 }  // namespace
 
 int64_t v0::size_of(DType dtype) { return row_of(dtype).size; }
@@ -134,6 +157,19 @@ void store_from_float(void* data, DType dtype, int64_t index, float value) {
     default:
       fail(ErrorCode::kInternal, "store_from_float: {} is not a floating type", name_of(dtype));
   }
+}
+
+int64_t convert_floating(const void* source, DType from, int64_t count, DType to,
+                         void* destination) {
+  ZOETROPE_CHECK(is_floating(from) && is_floating(to), std::string(name_of(to)));
+  int64_t overflow = -1;
+  for (int64_t i = 0; i < count; ++i) {
+    const double value = load_as_double(source, from, i);
+    store_from_double(destination, to, i, value);
+    const bool lost = std::isfinite(value) && !std::isfinite(load_as_double(destination, to, i));
+    if (lost && overflow < 0) overflow = i;
+  }
+  return overflow;
 }
 
 void convert_to_float(const void* source, DType dtype, int64_t count, float* destination) {

@@ -32,6 +32,12 @@ float load_as_float(const void* data, DType dtype, int64_t index);
 // Rounds to `dtype`, a floating type, at element `index`.
 void store_from_float(void* data, DType dtype, int64_t index, float value);
 
+// Elements of one floating type, contiguous, as those of another: each rounded once, to nearest,
+// ties to even. Returns the index of the first element that was finite and whose rounded value is
+// not, or -1.
+int64_t convert_floating(const void* source, DType from, int64_t count, DType to,
+                         void* destination);
+
 // `count` contiguous elements of any type and alignment.
 void convert_to_float(const void* source, DType dtype, int64_t count, float* destination);
 

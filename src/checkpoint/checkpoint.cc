@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/shape.h"
 #include "base/utf8.h"
+#include "checkpoint/gather.h"
 #include "checkpoint/tensor_name.h"
 
 namespace zoetrope {
@@ -34,27 +35,42 @@ const TensorInfo* Checkpoint::find(const std::string& name) const {
   return found != tensors_.end() && found->name == name ? &*found : nullptr;
 }
 
-std::vector<float> Checkpoint::read(const std::string& name) const {
+const TensorInfo& Checkpoint::named(const std::string& name) const {
   const TensorInfo* tensor = find(name);
-  if (tensor == nullptr) {
-    fail(ErrorCode::kCheckpoint, "{}: tensor {} is missing", source_, printable(name));
-  }
-  if (!is_floating(tensor->dtype)) {
+  if (tensor != nullptr) return *tensor;
+  fail(ErrorCode::kCheckpoint, "{}: tensor {} is missing", source_, printable(name));
+}
+
+std::vector<float> Checkpoint::read(const std::string& name) const {
+  const TensorInfo& tensor = named(name);
+  if (!is_floating(tensor.dtype)) {
     fail(ErrorCode::kCheckpoint,
          "{}: tensor {} is {}; expected float64, float32, float16 or bfloat16: convert it first",
-         source_, printable(name), name_of(tensor->dtype));
+         source_, printable(name), name_of(tensor.dtype));
   }
   std::vector<float> values;
   try {
-    values = read_tensor(*tensor);
+    view_tensor(tensor, [&](const TensorView& view) { values = gather_floats(view); });
   } catch (const std::bad_alloc&) {
     fail(ErrorCode::kOutOfMemory, "{}: no memory for tensor {} {} as float32", source_,
-         printable(name), to_string(tensor->shape));
+         printable(name), to_string(tensor.shape));
   }
   const uint64_t hash = XXH3_64bits(values.data(), values.size() * sizeof(float));
   const std::lock_guard lock(mutex_);
   hashes_[name] = hash;
   return values;
+}
+
+std::vector<std::byte> Checkpoint::read_stored(const std::string& name) const {
+  const TensorInfo& tensor = named(name);
+  std::vector<std::byte> bytes;
+  try {
+    view_tensor(tensor, [&](const TensorView& view) { bytes = gather_bytes(view); });
+  } catch (const std::bad_alloc&) {
+    fail(ErrorCode::kOutOfMemory, "{}: no memory for tensor {} {} {}", source_, printable(name),
+         name_of(tensor.dtype), to_string(tensor.shape));
+  }
+  return bytes;
 }
 
 std::map<std::string, uint64_t> Checkpoint::hashes() const {

@@ -2,7 +2,9 @@
 // Named tensors of a file or of memory. Knows no model.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,7 +28,7 @@ class Checkpoint {
   // What messages call it: a path, "random:96:0", "tensors in memory".
   const std::string& source() const { return source_; }
 
-  // "safetensors", "torch", "diffusers", "memory", "random"
+  // "safetensors", "torch", "gguf", "irpa", "diffusers", "memory", "random"
   const std::string& format() const { return format_; }
 
   // Sorted by name, names unique.
@@ -43,6 +45,9 @@ class Checkpoint {
   // type.
   std::vector<float> read(const std::string& name) const;
 
+  // The tensor as it is stored, row-major, of any type. Else as read(), but leaves no hash.
+  std::vector<std::byte> read_stored(const std::string& name) const;
+
   // A hash of the float32 values of every tensor read so far, by the tensor's name. The stored
   // type and the number of reads do not matter.
   std::map<std::string, uint64_t> hashes() const;
@@ -54,9 +59,16 @@ class Checkpoint {
   void set_tensors(std::vector<TensorInfo> tensors);
   void set_config(std::string config) { config_ = std::move(config); }
 
-  virtual std::vector<float> read_tensor(const TensorInfo& tensor) const = 0;
+  using TensorUse = std::function<void(const TensorView&)>;
+
+  // Calls `use` with the tensor, whose every element can be read until `use` returns. Safe from
+  // several threads.
+  virtual void view_tensor(const TensorInfo& tensor, const TensorUse& use) const = 0;
 
  private:
+  // The tensor of that name. Throws kCheckpoint if there is none.
+  const TensorInfo& named(const std::string& name) const;
+
   std::string source_;
   std::string format_;
   std::string config_;
@@ -68,7 +80,7 @@ class Checkpoint {
 // One hash over names and their hashes: 16 hexadecimal digits.
 std::string checksum_of(const std::map<std::string, uint64_t>& hashes);
 
-// Opens a .safetensors file, a torch .pth file or a diffusers folder (its config.json and
+// Opens a .safetensors, torch .pth, GGUF or .irpa file or a diffusers folder (its config.json and
 // diffusion_pytorch_model.safetensors; also the parent folder of such a "vae" folder), recognised
 // by content. Throws kIo, kCheckpoint.
 std::shared_ptr<const Checkpoint> open_checkpoint(const std::string& path);

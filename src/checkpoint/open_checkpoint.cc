@@ -5,10 +5,11 @@
 #include <string_view>
 #include <utility>
 
-#include "base/dtype.h"
 #include "base/fail.h"
 #include "base/mapped_file.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/gguf.h"
+#include "checkpoint/irpa.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/torch_archive.h"
 
@@ -30,10 +31,9 @@ struct OtherFormat {
 
 using namespace std::string_view_literals;
 
-constexpr std::array<OtherFormat, 9> kOtherFormats = {{
+constexpr std::array<OtherFormat, 8> kOtherFormats = {{
     {0, "version https://git-lfs"sv,
      "this is a Git LFS pointer, not the weights: run git lfs pull"},
-    {0, "GGUF"sv, "GGUF files are not read: convert it to safetensors"},
     {0, "\x89HDF\r\n\x1a\n"sv, "HDF5 files are not read: convert it to safetensors"},
     {0, "\x93NUMPY"sv, "a NumPy array is not a checkpoint: give a .safetensors or .pth file"},
     {0, "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20"sv,
@@ -77,8 +77,8 @@ bool is_zip(std::string_view text) {
          "{}: JSON, not the weights: give the .safetensors file or the folder it belongs to", path);
   }
   fail(ErrorCode::kCheckpoint,
-       "{}: not a known checkpoint: expected a .safetensors file, a torch .pth file or a diffusers "
-       "folder",
+       "{}: not a known checkpoint: expected a .safetensors, torch .pth, .gguf or .irpa file or a "
+       "diffusers folder",
        path);
 }
 
@@ -97,13 +97,11 @@ class SafetensorsCheckpoint final : public Checkpoint {
   void add_config(std::string config) { set_config(std::move(config)); }
 
  private:
-  std::vector<float> read_tensor(const TensorInfo& tensor) const override {
+  void view_tensor(const TensorInfo& tensor, const TensorUse& use) const override {
     const SafetensorsEntry& entry = file_.tensors().at(tensor.name);
-    const auto count = static_cast<int64_t>(entry.size) / size_of(entry.dtype);
-    std::vector<float> values(static_cast<size_t>(count));
-    convert_to_float(file_.bytes(entry).data(), entry.dtype, count, values.data());
+    auto* data = const_cast<std::byte*>(file_.bytes(entry).data());  // only read
+    use({.data = data, .dtype = entry.dtype, .shape = entry.shape});
     file_.release(entry);
-    return values;
   }
 
   SafetensorsFile file_;
@@ -155,8 +153,11 @@ std::shared_ptr<const Checkpoint> open_checkpoint(const std::string& path) {
   }
   if (looks_like_safetensors(path)) return std::make_shared<SafetensorsCheckpoint>(path);
   const MappedFile file(path);
-  if (is_zip(text_of(file))) return open_torch_archive(path);
-  refuse_other(path, text_of(file));
+  const std::string_view text = text_of(file);
+  if (is_zip(text)) return open_torch_archive(path);
+  if (text.starts_with(kGgufMagic)) return open_gguf(path);
+  if (text.starts_with(kIrpaMagic)) return open_irpa(path);
+  refuse_other(path, text);
 }
 
 }  // namespace zoetrope

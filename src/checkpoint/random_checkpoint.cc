@@ -58,14 +58,14 @@ class RandomCheckpoint final : public Checkpoint {
   }
 
  private:
-  std::vector<float> read_tensor(const TensorInfo& tensor) const override {
+  void view_tensor(const TensorInfo& tensor, const TensorUse& use) const override {
     const RandomSequence sequence(tensor.name, seed_);
     const Range range = range_of(tensor);
     std::vector<float> values(static_cast<size_t>(*checked_element_count(tensor.shape)));
     for (size_t i = 0; i < values.size(); ++i) {
       values[i] = range.offset + range.scale * sequence.at(i);
     }
-    return values;
+    use({.data = values.data(), .dtype = tensor.dtype, .shape = tensor.shape});
   }
 
   uint64_t seed_;

@@ -14,7 +14,7 @@
 #include "base/mapped_file.h"
 #include "base/shape.h"
 #include "base/utf8.h"
-#include "checkpoint/gather.h"
+#include "checkpoint/mapped_checkpoint.h"
 #include "checkpoint/pickle.h"
 #include "checkpoint/state_dict.h"
 #include "checkpoint/zip_directory.h"
@@ -25,20 +25,7 @@ namespace {
 constexpr size_t kMaxPickleSize = size_t{64} << 20;
 constexpr std::string_view kPickleName = "/data.pkl";
 
-// Tensors may share storages, as a model and its average do, but not so often that a small file
-// describes terabytes.
-constexpr int64_t kMaxSharing = 16;
-
 using Members = std::map<std::string, ZipMember>;
-
-// A tensor whose elements all lie inside its member of the file.
-struct PlacedTensor {
-  size_t offset = 0;  // of its first element, bytes from the start of the file
-  size_t size = 0;    // bytes up to the end of its last element
-  DType dtype = DType::kFloat32;
-  std::vector<int64_t> shape;
-  std::vector<int64_t> strides;
-};
 
 // The archive's one folder, without a slash.
 std::string find_root(const Members& members, const std::string& source) {
@@ -81,31 +68,31 @@ std::optional<int64_t> checked_end(const PickledTensor& tensor) {
   return checked_add(*last, 1);
 }
 
-class TorchCheckpoint final : public Checkpoint {
+class TorchCheckpoint final : public MappedCheckpoint {
  public:
-  explicit TorchCheckpoint(const std::string& path) : Checkpoint(path, "torch"), file_(path) {
-    const Members members = read_zip_directory(file_.bytes(), path);
+  explicit TorchCheckpoint(const std::string& path) : MappedCheckpoint(path, "torch") {
+    const Members members = read_zip_directory(file().bytes(), path);
     const std::string root = find_root(members, path);
-    check_byte_order(file_, members, root);
+    check_byte_order(file(), members, root);
     const ZipMember pickle_member = members.at(root + std::string(kPickleName));
     if (pickle_member.size > kMaxPickleSize) {
       fail(ErrorCode::kCheckpoint, "{}: data.pkl of {} bytes; expected at most {}", path,
            pickle_member.size, kMaxPickleSize);
     }
     const Pickle pickle =
-        read_pickle(file_.bytes().subspan(pickle_member.offset, pickle_member.size), path);
-    std::vector<TensorInfo> infos;
+        read_pickle(file().bytes().subspan(pickle_member.offset, pickle_member.size), path);
+    std::vector<std::pair<std::string, Place>> places;
     int64_t total = 0;
     for (const auto& [name, tensor] : find_state_dict(pickle, path)) {
-      total += place(name, *tensor, root, members);
+      places.emplace_back(name, place_of(name, *tensor, root, members));
+      total += *checked_element_count(tensor->shape) * size_of(tensor->dtype);
       if (total > largest_total()) {
         fail(ErrorCode::kCheckpoint,
              "{}: its tensors take more than {} times the file's {} bytes: save them as contiguous",
-             path, kMaxSharing, file_.bytes().size());
+             path, kMaxSharing, file().bytes().size());
       }
-      infos.push_back({name, tensor->dtype, tensor->shape});
     }
-    set_tensors(std::move(infos));
+    set_places(places);
   }
 
  private:
@@ -115,11 +102,13 @@ class TorchCheckpoint final : public Checkpoint {
   }
 
   // A mapped file has less than 2^57 bytes, so two of these can be added.
-  int64_t largest_total() const { return kMaxSharing * static_cast<int64_t>(file_.bytes().size()); }
+  int64_t largest_total() const {
+    return kMaxSharing * static_cast<int64_t>(file().bytes().size());
+  }
 
-  // Checks that the tensor lies inside its storage and returns its size in bytes.
-  int64_t place(const std::string& name, const PickledTensor& tensor, const std::string& root,
-                const Members& members) {
+  // Checks that the tensor lies inside its storage and takes at most largest_total() bytes.
+  Place place_of(const std::string& name, const PickledTensor& tensor, const std::string& root,
+                 const Members& members) const {
     const auto member = members.find(root + "/data/" + std::string(tensor.storage));
     if (member == members.end()) refuse(name, "no storage " + printable(tensor.storage));
     const int64_t item = size_of(tensor.dtype);
@@ -133,7 +122,7 @@ class TorchCheckpoint final : public Checkpoint {
     if (!size || *size > largest_total()) {
       refuse(name, "shape " + to_string(tensor.shape) + " is too large");
     }
-    PlacedTensor placed = {0, 0, tensor.dtype, tensor.shape, tensor.strides};
+    Place place = {0, 0, tensor.dtype, tensor.shape, tensor.strides};
     if (*count > 0) {
       const std::optional<int64_t> end = checked_end(tensor);
       if (!end || *end > tensor.storage_elements) {
@@ -141,27 +130,11 @@ class TorchCheckpoint final : public Checkpoint {
                                  to_string(tensor.shape), to_string(tensor.strides), tensor.offset,
                                  tensor.storage_elements));
       }
-      placed.offset = member->second.offset + static_cast<size_t>(tensor.offset * item);
-      placed.size = static_cast<size_t>((*end - tensor.offset) * item);
+      place.offset = member->second.offset + static_cast<size_t>(tensor.offset * item);
+      place.size = static_cast<size_t>((*end - tensor.offset) * item);
     }
-    placed_.emplace(name, std::move(placed));
-    return *size;
+    return place;
   }
-
-  std::vector<float> read_tensor(const TensorInfo& tensor) const override {
-    const PlacedTensor& placed = placed_.at(tensor.name);
-    TensorView view;
-    view.data = const_cast<std::byte*>(file_.bytes().data() + placed.offset);  // only read
-    view.dtype = placed.dtype;
-    view.shape = placed.shape;
-    view.strides = placed.strides;
-    std::vector<float> values = gather_floats(view);
-    file_.release(placed.offset, placed.size);
-    return values;
-  }
-
-  MappedFile file_;
-  std::map<std::string, PlacedTensor> placed_;
 };
 
 }  // namespace

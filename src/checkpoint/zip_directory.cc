@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 #include <vector>
 
 #include "base/fail.h"
 #include "base/utf8.h"
+#include "checkpoint/byte_view.h"
 
 namespace zoetrope {
 namespace {
@@ -60,63 +60,49 @@ struct Extent {
 class Directory {
  public:
   Directory(std::span<const std::byte> file, const std::string& source)
-      : file_(reinterpret_cast<const char*>(file.data()), file.size()), source_(source) {}
+      : bytes_(file, "zip archive", source), source_(source) {}
 
   std::map<std::string, ZipMember> read() {
     const Span span = find_span();
-    if (span.count > kMaxMembers) damaged("more than 100000 members");
-    view(span.offset, span.size);
+    if (span.count > kMaxMembers) bytes_.damaged("more than 100000 members");
+    bytes_.view(span.offset, span.size);
     uint64_t position = span.offset;
     for (uint64_t i = 0; i < span.count; ++i) add_member(read_entry(position));
-    if (position != span.offset + span.size) damaged("its directory has another size");
+    if (position != span.offset + span.size) bytes_.damaged("its directory has another size");
     check_overlap(span.offset);
     return std::move(members_);
   }
 
  private:
-  [[noreturn]] void damaged(const std::string& what) const {
-    fail(ErrorCode::kCheckpoint, "{}: damaged zip archive: {}: get the file again", source_, what);
-  }
-
-  std::string_view view(uint64_t offset, uint64_t size) const {
-    if (offset > file_.size() || size > file_.size() - offset) damaged("it was cut");
-    return file_.substr(offset, size);
-  }
-
-  uint64_t number(uint64_t offset, size_t size) const {
-    uint64_t value = 0;
-    std::memcpy(&value, view(offset, size).data(), size);
-    return value;
-  }
-
   // The end record is the file's last; only a comment of up to 64 KiB may follow in it.
   uint64_t find_end() const {
-    if (file_.size() < kEndSize) damaged("no directory at the end");
-    const size_t last = file_.size() - kEndSize;
+    if (bytes_.size() < kEndSize) bytes_.damaged("no directory at the end");
+    const size_t last = bytes_.size() - kEndSize;
     const size_t first = last - std::min<size_t>(last, UINT16_MAX);
     for (size_t at = last + 1; at-- > first;) {
-      if (file_.substr(at).starts_with(kEnd) && number(at + 20, 2) == last - at) return at;
+      if (bytes_.view(at, kEnd.size()) == kEnd && bytes_.number(at + 20, 2) == last - at) return at;
     }
-    damaged("no directory at the end: the file was cut");
+    bytes_.damaged("no directory at the end: the file was cut");
   }
 
   Span find_span() const {
     const uint64_t end = find_end();
-    const Span span = {number(end + 10, 2), number(end + 16, 4), number(end + 12, 4)};
-    const bool wide =
-        end >= kLocator64Size && view(end - kLocator64Size, kLocator64Size).starts_with(kLocator64);
-    const Span found = wide ? find_span64(number(end - kLocator64Size + 8, 8)) : span;
+    const Span span = {bytes_.number(end + 10, 2), bytes_.number(end + 16, 4),
+                       bytes_.number(end + 12, 4)};
+    const bool wide = end >= kLocator64Size &&
+                      bytes_.view(end - kLocator64Size, kLocator64Size).starts_with(kLocator64);
+    const Span found = wide ? find_span64(bytes_.number(end - kLocator64Size + 8, 8)) : span;
     // Readers differ in which of the two they believe, so they must agree.
     const bool agree = same(span.count, found.count, UINT16_MAX) &&
                        same(span.offset, found.offset, UINT32_MAX) &&
                        same(span.size, found.size, UINT32_MAX);
-    if (!agree) damaged("it has two directories");
+    if (!agree) bytes_.damaged("it has two directories");
     return found;
   }
 
   Span find_span64(uint64_t at) const {
-    if (!view(at, kEnd64Size).starts_with(kEnd64)) damaged("no directory at the end");
-    return {number(at + 32, 8), number(at + 48, 8), number(at + 40, 8)};
+    if (!bytes_.view(at, kEnd64Size).starts_with(kEnd64)) bytes_.damaged("no directory at the end");
+    return {bytes_.number(at + 32, 8), bytes_.number(at + 48, 8), bytes_.number(at + 40, 8)};
   }
 
   static bool same(uint64_t narrow, uint64_t wide, uint64_t in_wide) {
@@ -126,18 +112,18 @@ class Directory {
   // Reads the entry at `position` and moves on to the next one.
   Entry read_entry(uint64_t& position) const {
     const uint64_t at = position;
-    if (!view(at, kEntrySize).starts_with(kEntry)) damaged("an entry is missing");
-    const uint64_t name_size = number(at + 28, 2);
-    const uint64_t extra_size = number(at + 30, 2);
+    if (!bytes_.view(at, kEntrySize).starts_with(kEntry)) bytes_.damaged("an entry is missing");
+    const uint64_t name_size = bytes_.number(at + 28, 2);
+    const uint64_t extra_size = bytes_.number(at + 30, 2);
     Entry entry;
-    entry.name = view(at + kEntrySize, name_size);
-    entry.flags = number(at + 8, 2);
-    entry.method = number(at + 10, 2);
-    entry.packed_size = number(at + 20, 4);
-    entry.size = number(at + 24, 4);
-    entry.offset = number(at + 42, 4);
+    entry.name = bytes_.view(at + kEntrySize, name_size);
+    entry.flags = bytes_.number(at + 8, 2);
+    entry.method = bytes_.number(at + 10, 2);
+    entry.packed_size = bytes_.number(at + 20, 4);
+    entry.size = bytes_.number(at + 24, 4);
+    entry.offset = bytes_.number(at + 42, 4);
     read_64_bit_field(at + kEntrySize + name_size, extra_size, entry);
-    position = at + kEntrySize + name_size + extra_size + number(at + 32, 2);
+    position = at + kEntrySize + name_size + extra_size + bytes_.number(at + 32, 2);
     return entry;
   }
 
@@ -145,13 +131,13 @@ class Directory {
   void read_64_bit_field(uint64_t at, uint64_t size, Entry& entry) const {
     const uint64_t end = at + size;
     while (end - at >= 4) {
-      const uint64_t id = number(at, 2);
-      const uint64_t field_end = at + 4 + number(at + 2, 2);
-      if (field_end > end) damaged(printable(entry.name) + ": an extra field is cut");
+      const uint64_t id = bytes_.number(at, 2);
+      const uint64_t field_end = at + 4 + bytes_.number(at + 2, 2);
+      if (field_end > end) bytes_.damaged(printable(entry.name) + ": an extra field is cut");
       at += 4;
       for (uint64_t* value : {&entry.size, &entry.packed_size, &entry.offset}) {
         if (id != 1 || *value != kIn64BitField || field_end - at < 8) continue;
-        *value = number(at, 8);
+        *value = bytes_.number(at, 8);
         at += 8;
       }
       at = field_end;
@@ -170,26 +156,29 @@ class Directory {
            source_, printable(entry.name));
     }
     const uint64_t offset = entry.offset + check_local_header(entry);
-    if (offset > file_.size() || entry.size > file_.size() - offset) {
-      damaged(printable(entry.name) + " lies outside of the file");
+    if (offset > bytes_.size() || entry.size > bytes_.size() - offset) {
+      bytes_.damaged(printable(entry.name) + " lies outside of the file");
     }
     extents_.push_back({entry.offset, offset + entry.size, entry.name});
     if (!members_.emplace(entry.name, ZipMember{offset, entry.size}).second) {
-      damaged(printable(entry.name) + " stands twice");
+      bytes_.damaged(printable(entry.name) + " stands twice");
     }
   }
 
   // Compares the member's own header with the directory and returns the header's size.
   uint64_t check_local_header(const Entry& entry) const {
     const uint64_t at = entry.offset;
-    const uint64_t name_size =
-        view(at, kLocalHeaderSize).starts_with(kLocalHeader) ? number(at + 26, 2) : UINT64_MAX;
-    const bool agree =
-        name_size == entry.name.size() && view(at + kLocalHeaderSize, name_size) == entry.name &&
-        number(at + 6, 2) == entry.flags && number(at + 8, 2) == entry.method &&
-        size_agrees(number(at + 18, 4), entry) && size_agrees(number(at + 22, 4), entry);
-    if (!agree) damaged(printable(entry.name) + ": its header differs from the directory");
-    return kLocalHeaderSize + name_size + number(at + 28, 2);
+    const uint64_t name_size = bytes_.view(at, kLocalHeaderSize).starts_with(kLocalHeader)
+                                   ? bytes_.number(at + 26, 2)
+                                   : UINT64_MAX;
+    const bool agree = name_size == entry.name.size() &&
+                       bytes_.view(at + kLocalHeaderSize, name_size) == entry.name &&
+                       bytes_.number(at + 6, 2) == entry.flags &&
+                       bytes_.number(at + 8, 2) == entry.method &&
+                       size_agrees(bytes_.number(at + 18, 4), entry) &&
+                       size_agrees(bytes_.number(at + 22, 4), entry);
+    if (!agree) bytes_.damaged(printable(entry.name) + ": its header differs from the directory");
+    return kLocalHeaderSize + name_size + bytes_.number(at + 28, 2);
   }
 
   static bool size_agrees(uint64_t local, const Entry& entry) {
@@ -202,12 +191,12 @@ class Directory {
     for (size_t i = 0; i < extents_.size(); ++i) {
       const uint64_t limit = i + 1 < extents_.size() ? extents_[i + 1].begin : directory;
       if (extents_[i].end > limit) {
-        damaged(printable(extents_[i].name) + " overlaps what follows it");
+        bytes_.damaged(printable(extents_[i].name) + " overlaps what follows it");
       }
     }
   }
 
-  std::string_view file_;
+  ByteView bytes_;
   const std::string& source_;
   std::vector<Extent> extents_;
   std::map<std::string, ZipMember> members_;

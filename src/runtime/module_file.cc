@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -62,14 +61,13 @@ class ModuleCheckpoint final : public Checkpoint {
   }
 
  private:
-  std::vector<float> read_tensor(const TensorInfo& tensor) const override {
+  void view_tensor(const TensorInfo& tensor, const TensorUse& use) const override {
     const std::optional<int64_t> count = checked_element_count(tensor.shape);
     const auto size = count ? checked_multiply(*count, size_of(DType::kFloat32)) : std::nullopt;
     if (!size) refuse(source(), fmt::format("{}: its shape is too large", printable(tensor.name)));
     const auto bytes = module_->constant(tensor.name, Target::kPlainLayout, *size);
-    std::vector<float> values(static_cast<size_t>(*count));
-    std::memcpy(values.data(), bytes.data(), bytes.size());
-    return values;
+    auto* data = const_cast<std::byte*>(bytes.data());  // only read
+    use({.data = data, .dtype = DType::kFloat32, .shape = tensor.shape});
   }
 
   std::shared_ptr<const ModuleFile> module_;

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "tests/base/refusal.h"
@@ -160,6 +162,60 @@ TEST(DType, ConvertsArraysAsElements) {
       ASSERT_EQ(values[i], load_as_float(halves.data(), dtype, static_cast<int64_t>(i)));
     }
   }
+}
+
+template <typename To>
+To converted(double value, DType to, int64_t overflow = -1) {
+  To result = {};
+  EXPECT_EQ(convert_floating(&value, DType::kFloat64, 1, to, &result), overflow) << value;
+  return result;
+}
+
+TEST(DType, RoundsDoublesOnce) {
+  // So close to a midpoint that float32 cannot tell.
+  for (const auto& [dtype, exponent_bits] :
+       {std::pair(DType::kFloat16, 5), std::pair(DType::kBFloat16, 8)}) {
+    check_rounding(exponent_bits, [dtype = dtype](float value) {
+      return converted<uint16_t>(static_cast<double>(value), dtype,
+                                 std::fabs(value) >= 65520 && dtype == DType::kFloat16 ? 0 : -1);
+    });
+    const int mantissa_bits = 15 - exponent_bits;
+    const double midpoint = 1 + std::ldexp(1, -mantissa_bits - 1);
+    const uint16_t one = converted<uint16_t>(1, dtype);
+    EXPECT_EQ(converted<uint16_t>(std::nextafter(midpoint, 2), dtype), one + 1);
+    EXPECT_EQ(converted<uint16_t>(midpoint, dtype), one);
+    const double next = midpoint + std::ldexp(1, -mantissa_bits);
+    EXPECT_EQ(converted<uint16_t>(std::nextafter(next, 0), dtype), one + 1);
+    EXPECT_EQ(converted<uint16_t>(next, dtype), one + 2);
+    EXPECT_EQ(converted<uint16_t>(-std::nextafter(next, 0), dtype), 0x8000 | (one + 1));
+    EXPECT_EQ(converted<uint16_t>(-1e-300, dtype), 0x8000);
+  }
+  EXPECT_EQ(converted<float>(1 + 0x1p-24, DType::kFloat32), 1.0F);
+}
+
+TEST(DType, WidensExactly) {
+  for (int bits = 0; bits < 65536; ++bits) {
+    const auto half = static_cast<uint16_t>(bits);
+    double wide = 0;
+    ASSERT_EQ(convert_floating(&half, DType::kBFloat16, 1, DType::kFloat64, &wide), -1);
+    const float expected = bfloat16_to_float(half);
+    if (std::isnan(expected)) continue;
+    ASSERT_EQ(wide, static_cast<double>(expected));
+    float single = 0;
+    convert_floating(&half, DType::kBFloat16, 1, DType::kFloat32, &single);
+    ASSERT_EQ(std::bit_cast<uint32_t>(single), std::bit_cast<uint32_t>(expected));
+  }
+}
+
+TEST(DType, TellsWhichFiniteValueBecameInfinite) {
+  const std::array<float, 4> values = {1, INFINITY, 65519, 65520};
+  std::array<uint16_t, 4> halves = {};
+  EXPECT_EQ(convert_floating(values.data(), DType::kFloat32, 3, DType::kFloat16, halves.data()),
+            -1);
+  EXPECT_EQ(convert_floating(values.data(), DType::kFloat32, 4, DType::kFloat16, halves.data()), 3);
+  EXPECT_EQ(halves[3], 0x7c00);
+  converted<float>(1e39, DType::kFloat32, 0);
+  converted<uint16_t>(std::nan(""), DType::kBFloat16);
 }
 
 TEST(DType, ConvertsNothingFromNull) {

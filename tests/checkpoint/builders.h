@@ -73,6 +73,112 @@ inline std::string program(const std::string& body) { return "\x80\x02" + body +
 
 }  // namespace pickle
 
+// Pieces of a GGUF file.
+namespace gguf {
+
+inline std::string text(std::string_view value) {
+  return little(value.size(), 8) + std::string(value);
+}
+
+inline std::string key(std::string_view name, uint32_t type, std::string_view value) {
+  return text(name) + little(type, 4) + std::string(value);
+}
+
+struct Tensor {
+  std::string name = "t";
+  std::vector<uint64_t> dims = {2};  // the fastest first
+  uint32_t type = 0;                 // F32
+  uint64_t offset = 0;
+};
+
+inline std::string row(const Tensor& tensor) {
+  std::string bytes = text(tensor.name) + little(tensor.dims.size(), 4);
+  for (const uint64_t extent : tensor.dims) bytes += little(extent, 8);
+  return bytes + little(tensor.type, 4) + little(tensor.offset, 8);
+}
+
+// The data starts at the next multiple of 32.
+inline std::string file(const std::vector<std::string>& keys, const std::vector<Tensor>& tensors,
+                        std::string_view data, uint32_t version = 3) {
+  std::string bytes = std::string("GGUF") + little(version, 4) + little(tensors.size(), 8);
+  bytes += little(keys.size(), 8);
+  for (const std::string& piece : keys) bytes += piece;
+  for (const Tensor& tensor : tensors) bytes += row(tensor);
+  bytes.resize((bytes.size() + 31) / 32 * 32);
+  return bytes + std::string(data);
+}
+
+}  // namespace gguf
+
+// Pieces of a parameter archive of IREE.
+namespace irpa {
+
+inline std::string metadata(std::string_view dtype, std::string_view shape) {
+  return std::string(R"(TENSORv0:{"type": "Tensor", "dtype": ")")
+      .append(dtype)
+      .append(R"(", "shape": )")
+      .append(shape)
+      .append("}");
+}
+
+struct Entry {
+  std::string name = "t";
+  std::string metadata = irpa::metadata("float32", "[2]");
+  uint64_t type = 2;    // data
+  uint64_t offset = 0;  // in the storage segment
+  uint64_t length = 8;
+  std::string pattern = {};     // of a splat, whose type is 1
+  uint64_t declared_size = 0;   // of the entry; 0: as it is
+  uint64_t name_offset = 0;     // added to where the name is
+  uint64_t pattern_length = 0;  // 0: the pattern's
+};
+
+// What stands in the header; 0: what fits.
+struct Header {
+  uint64_t version = 0;
+  uint64_t header_size = 88;
+  uint64_t next = 0;
+  uint64_t count = 0;
+  uint64_t storage_length = 0;
+};
+
+inline std::string file(const std::vector<Entry>& entries, std::string_view data,
+                        const Header& header = {}) {
+  std::string table;
+  std::string names;
+  for (const Entry& entry : entries) {
+    table.resize((table.size() + 15) / 16 * 16);
+    std::string tail = little(entry.offset, 8) + little(entry.length, 8);
+    if (entry.type == 1) {
+      const uint64_t size = entry.pattern_length == 0 ? entry.pattern.size() : entry.pattern_length;
+      std::string pattern = entry.pattern;
+      pattern.resize(16);
+      tail = little(entry.length, 8) + pattern + little(size, 1);
+    }
+    if (entry.type == 3) tail = little(0, 16) + tail;  // a path first
+    const uint64_t size = entry.declared_size == 0 ? 60 + tail.size() : entry.declared_size;
+    table += little(size, 8) + little(entry.type, 4) + little(0, 8) +
+             little(names.size() + entry.name_offset, 8) + little(entry.name.size(), 8) +
+             little(names.size() + entry.name.size(), 8) + little(entry.metadata.size(), 8) +
+             little(64, 8) + tail;
+    names += entry.name + entry.metadata;
+  }
+  const uint64_t names_at = 96 + table.size();
+  const uint64_t storage_at = (names_at + names.size() + 63) / 64 * 64;
+  std::string bytes = std::string("IRPA") + little(header.version, 4) +
+                      little(header.header_size, 8) + little(header.next, 8) + little(0, 8) +
+                      little(header.count == 0 ? entries.size() : header.count, 8) + little(96, 8) +
+                      little(table.size(), 8) + little(names_at, 8) + little(names.size(), 8) +
+                      little(storage_at, 8) +
+                      little(header.storage_length == 0 ? data.size() : header.storage_length, 8);
+  bytes.resize(96);
+  bytes += table + names;
+  bytes.resize(storage_at);
+  return bytes + std::string(data);
+}
+
+}  // namespace irpa
+
 // A member of a zip archive; the second group is what a damaged or hostile archive says instead.
 struct ZipEntry {
   std::string name;

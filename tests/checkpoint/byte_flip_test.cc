@@ -86,6 +86,28 @@ TEST(ByteFlip, SafetensorsHeader) {
   EXPECT_GT(outcome.opened, 0);  // a letter of a name, for one
 }
 
+TEST(ByteFlip, Gguf) {
+  const std::string bytes = gguf::file(
+      {gguf::key("general.alignment", 4, little(32, 4)),
+       gguf::key("tokens", 9, little(8, 4) + little(2, 8) + gguf::text("a") + gguf::text("b"))},
+      {{"a.weight", {2, 1}, 0, 0}, {"a.bias", {2}, 30, 32}}, std::string(36, '\1'));
+  const Outcome outcome = sweep(bytes, 0, bytes.size());
+  EXPECT_GT(outcome.refused, 0);
+  EXPECT_GT(outcome.opened, 0);
+}
+
+TEST(ByteFlip, Irpa) {
+  const std::string bytes =
+      irpa::file({{.name = "data"},
+                  {.name = "splat", .type = 1, .length = 8, .pattern = float_bytes({1})},
+                  {.name = "gone", .type = 0},
+                  {.name = "blob", .metadata = ""}},
+                 float_bytes({1, 2}));
+  const Outcome outcome = sweep(bytes, 0, bytes.size());
+  EXPECT_GT(outcome.refused, 0);
+  EXPECT_GT(outcome.opened, 0);
+}
+
 TEST(ByteFlip, TorchPickle) {
   const std::string bytes = read_file(kTiny + "Wan2.1_VAE.pth");
   const size_t first_storage = bytes.find("PK\x03\x04", 1);

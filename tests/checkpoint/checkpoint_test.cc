@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <thread>
 
+#include "base/dtype.h"
 #include "tests/base/refusal.h"
 
 namespace zoetrope {
@@ -21,9 +23,13 @@ class FakeCheckpoint : public Checkpoint {
   }
 
  private:
-  std::vector<float> read_tensor(const TensorInfo& tensor) const override {
+  void view_tensor(const TensorInfo& tensor, const TensorUse& use) const override {
     if (tensor.name == "huge") throw std::bad_alloc();
-    return std::vector<float>(4, static_cast<float>(tensor.name.size()));
+    std::array<double, 4> storage = {};  // room for any type
+    for (int i = 0; i < 4 && is_floating(tensor.dtype); ++i) {
+      store_from_float(storage.data(), tensor.dtype, i, static_cast<float>(tensor.name.size()));
+    }
+    use({.data = storage.data(), .dtype = tensor.dtype, .shape = tensor.shape});
   }
 };
 
@@ -66,8 +72,22 @@ TEST(Checkpoint, RefusesToReadWhatIsMissingOrNotFloating) {
               HasSubstr("tensor steps is int64"));
 }
 
+TEST(Checkpoint, ReadsBytesOfAnyType) {
+  const FakeCheckpoint checkpoint({info_of("ab", DType::kBFloat16), info_of("n", DType::kInt64)});
+  const std::vector<std::byte> two = {std::byte{0}, std::byte{0x40}};  // 2.0
+  std::vector<std::byte> expected;
+  for (int i = 0; i < 4; ++i) expected.insert(expected.end(), two.begin(), two.end());
+  EXPECT_EQ(checkpoint.read_stored("ab"), expected);
+  EXPECT_EQ(checkpoint.read_stored("n"), std::vector<std::byte>(32));
+  EXPECT_TRUE(checkpoint.hashes().empty());
+  EXPECT_THAT(refusal(ErrorCode::kCheckpoint, [&] { return checkpoint.read_stored("b"); }),
+              HasSubstr("tensor b is missing"));
+}
+
 TEST(Checkpoint, SaysWhichTensorFoundNoMemory) {
   const FakeCheckpoint checkpoint({info_of("huge")});
+  EXPECT_THAT(refusal(ErrorCode::kOutOfMemory, [&] { return checkpoint.read_stored("huge"); }),
+              HasSubstr("tensor huge float32 [4]"));
   EXPECT_THAT(refusal(ErrorCode::kOutOfMemory, [&] { return checkpoint.read("huge"); }),
               HasSubstr("tensor huge [4]"));
 }
