@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -85,7 +86,8 @@ struct ModuleDescription {
 
 // What a checkpoint holds, read from its headers alone; of a module, its data too is checked.
 struct CheckpointDescription {
-  std::string format;            // "safetensors", "torch", "diffusers", "random", "module"
+  // "safetensors", "torch", "gguf", "irpa", "diffusers", "random", "module"
+  std::string format;
   std::string family;            // "wan2.1"; empty if the tensors are not of a known model
   std::string naming;            // "published", "diffusers"
   std::string problem;           // why it cannot be loaded; empty if it can
@@ -195,6 +197,46 @@ struct PlanRequest {
 // Throws as describe_graphs, and kInvalidArgument for a size that the model does not take.
 ZOETROPE_API PlanDescription describe_plan(const std::string& weights, const PlanRequest& request,
                                            const LoadOptions& options = {});
+
+// Files that convert() writes. kDiffusers is a folder.
+enum class CheckpointFormat : uint8_t { kSafetensors, kGguf, kIrpa, kDiffusers };
+
+// What the model's project calls its tensors, and what diffusers does.
+enum class TensorNaming : uint8_t { kPublished, kDiffusers };
+
+struct ConvertOptions {
+  // Empty: by the output's ending: .safetensors, .gguf, .irpa, or a / for a diffusers folder.
+  std::optional<CheckpointFormat> format;
+  // Of tensors of a floating type, rounded to nearest, ties to even. Empty: as they are.
+  std::optional<DType> dtype;
+  // Empty: as they are; of a diffusers folder, diffusers'.
+  std::optional<TensorNaming> names;
+  // Called after each tensor, with their number.
+  std::function<void(int64_t done, int64_t total)> progress;
+  // Polled before each tensor; true stops with Error kCancelled, and nothing is written.
+  std::function<bool()> cancelled;
+};
+
+struct Conversion {
+  std::string format;  // of what was read, as in CheckpointDescription
+  int64_t tensors = 0;
+  int64_t bytes = 0;    // of all tensors, as written
+  int64_t renamed = 0;  // tensors
+  // Tensors that belong to no layer of the model, by the names they were written under. Empty too
+  // if the model is not known.
+  std::vector<std::string> unknown;
+  // What the result does not hold, as a sentence; empty: all is there.
+  std::string lost;
+};
+
+// Writes every tensor of the checkpoint `weights` to `output`, which appears when it is whole and
+// takes the place of what is there; a folder is replaced only by a diffusers folder, and only if it
+// was one. The same checkpoint and options give the same bytes. Throws kCheckpoint, kIo,
+// kInvalidArgument for a format that cannot hold a tensor, a value too large for `dtype` or a name
+// that two tensors would have, kUnsupported for a module, and if names or a folder of a model are
+// asked of tensors that are not that model's.
+ZOETROPE_API Conversion convert(const std::string& weights, const std::string& output,
+                                const ConvertOptions& options = {});
 
 }  // namespace v0
 }  // namespace zoetrope

@@ -55,6 +55,10 @@ class Model {
   // One over all of them: 16 hexadecimal digits.
   std::string checksum() const { return checksum_of(hashes()); }
 
+  // The config.json of a diffusers folder with this model. Throws kUnsupported, saying why, if that
+  // cannot describe it.
+  virtual std::string diffusers_config() const = 0;
+
   // Throws kCheckpoint, naming the tensor, if the entry's half is missing tensors or has some of a
   // wrong shape.
   virtual graph::Graph graph(Entry entry) const = 0;

@@ -3,9 +3,9 @@
 
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <optional>
 #include <set>
-#include <vector>
 
 namespace zoetrope::models {
 namespace {
@@ -152,7 +152,80 @@ std::string published_from_diffusers(std::string_view name, const UpBlocks& up_b
   return std::string(name);
 }
 
+std::string diffusers_in_block(std::string_view rest) {
+  for (const Rename& rename : kBlockRenames) {
+    if (rest.starts_with(rename.to)) {
+      return std::string(rename.from) + std::string(rest.substr(rename.to.size()));
+    }
+  }
+  return std::string(rest);
+}
+
+// "decoder.upsamples.P." by diffusers' levels: each is a few residual blocks, then an upsampler.
+class Upsamples {
+ public:
+  explicit Upsamples(const std::vector<std::string>& published) {
+    for (std::string_view name : published) {
+      const auto position = take(name);
+      const bool upsampler = name.starts_with("resample.") || name.starts_with("time_conv.");
+      if (position && upsampler) upsamplers_.insert(*position);
+    }
+  }
+
+  // Empty if `name` is not in the list.
+  std::string diffusers(std::string_view name) const {
+    const auto position = take(name);
+    if (!position) return "";
+    const auto level_end = upsamplers_.lower_bound(*position);
+    const int level_start = level_end == upsamplers_.begin() ? 0 : *std::prev(level_end) + 1;
+    const std::string level =
+        "decoder.up_blocks." + std::to_string(std::distance(upsamplers_.begin(), level_end));
+    if (upsamplers_.contains(*position)) return level + ".upsamplers.0." + std::string(name);
+    return level + ".resnets." + std::to_string(*position - level_start) + "." +
+           diffusers_in_block(name);
+  }
+
+ private:
+  static std::optional<int> take(std::string_view& name) {
+    constexpr std::string_view kUpsamples = "decoder.upsamples.";
+    if (!name.starts_with(kUpsamples)) return std::nullopt;
+    name.remove_prefix(kUpsamples.size());
+    return take_index(name);
+  }
+
+  std::set<int> upsamplers_;  // positions
+};
+
+std::string diffusers_from_published(std::string_view name, const Upsamples& upsamples) {
+  if (std::string diffusers = upsamples.diffusers(name); !diffusers.empty()) return diffusers;
+  constexpr std::string_view kDownsamples = "encoder.downsamples.";
+  if (name.starts_with(kDownsamples)) {
+    std::string_view rest = name.substr(kDownsamples.size());
+    const auto index = take_index(rest);
+    if (!index) return std::string(name);
+    return "encoder.down_blocks." + std::to_string(*index) + "." + diffusers_in_block(rest);
+  }
+  for (const Rename& rename : kLayerRenames) {  // the attention's stands before the middle's
+    if (!name.starts_with(rename.to)) continue;
+    std::string_view rest = name.substr(rename.to.size());
+    if (!rename.to.ends_with("middle.")) return std::string(rename.from) + std::string(rest);
+    const auto index = take_index(rest);
+    if (!index || *index % 2 != 0) return std::string(name);
+    return std::string(rename.from) + std::to_string(*index / 2) + "." + diffusers_in_block(rest);
+  }
+  return std::string(name);
+}
+
 }  // namespace
+
+std::map<std::string, std::string> diffusers_names(const std::vector<std::string>& published) {
+  const Upsamples upsamples(published);
+  std::map<std::string, std::string> names;
+  for (const std::string& name : published) {
+    names[name] = diffusers_from_published(name, upsamples);
+  }
+  return names;
+}
 
 TensorNames translate_names(const Checkpoint& checkpoint) {
   TensorNames names;

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "checkpoint/checkpoint.h"
 
@@ -18,5 +19,9 @@ struct TensorNames {
 };
 
 TensorNames translate_names(const Checkpoint& checkpoint);
+
+// Published name -> diffusers' name, for all the names of a model, of which none is left out:
+// blocks are numbered by what stands before them. Names of no layer stay as they are.
+std::map<std::string, std::string> diffusers_names(const std::vector<std::string>& published);
 
 }  // namespace zoetrope::models

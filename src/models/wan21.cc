@@ -13,6 +13,7 @@
 #include "base/shape.h"
 #include "graph/builder.h"
 #include "models/tensor_names.h"
+#include "models/wan21_diffusers.h"
 #include "models/wan21_layers.h"
 
 namespace zoetrope::models {
@@ -214,6 +215,10 @@ class Wan21 : public Model {
     return hashes;
   }
 
+  std::string diffusers_config() const override {
+    return wan21_diffusers_config(encoder_, decoder_, config_, checkpoint_->source());
+  }
+
   graph::Graph graph(Entry entry) const override {
     const bool encode = entry == Entry::kEncodeFirst || entry == Entry::kEncodeNext;
     const Half& half = encode ? encoder_ : decoder_;
@@ -371,6 +376,10 @@ class Wan21 : public Model {
 
 std::unique_ptr<Model> make_wan21(std::shared_ptr<const Checkpoint> checkpoint) {
   return std::make_unique<Wan21>(std::move(checkpoint));
+}
+
+bool has_published_statistics(const Config& config) {
+  return config.latents_mean == kLatentsMean && config.latents_std == kLatentsStd;
 }
 
 std::vector<TensorInfo> wan21_tensors(int64_t base_dim) {

@@ -14,6 +14,9 @@ namespace zoetrope::models {
 // Throws kCheckpoint or kUnsupported if the checkpoint's tensors are not of this family.
 std::unique_ptr<Model> make_wan21(std::shared_ptr<const Checkpoint> checkpoint);
 
+// Whether the model takes latents as those of the published weights.
+bool has_published_statistics(const Config& config);
+
 // Names and shapes of the published configuration with another width (published: 96).
 std::vector<TensorInfo> wan21_tensors(int64_t base_dim);
 

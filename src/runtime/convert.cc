@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "base/checked_math.h"
+#include "base/dtype.h"
+#include "base/fail.h"
+#include "base/output_file.h"
+#include "base/shape.h"
+#include "base/utf8.h"
+#include "checkpoint/checkpoint_writer.h"
+#include "models/model.h"
+#include "models/tensor_names.h"
+#include "models/wan21.h"
+#include "runtime/boundary.h"
+#include "runtime/module_file.h"
+#include "runtime/weights.h"
+#include "zoetrope/tools.h"
+
+namespace zoetrope {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Names = std::map<std::string, std::string>;
+
+// What PyTorch's own readers of safetensors files look for.
+const std::map<std::string, std::string> kMetadata = {{"format", "pt"}};
+constexpr const char* kArchitecture = "wan-vae";  // of GGUF
+
+constexpr const char* kFolderWeights = "diffusion_pytorch_model.safetensors";
+constexpr const char* kFolderConfig = "config.json";
+
+CheckpointFormat format_by_ending(const std::string& output) {
+  constexpr std::array<std::pair<std::string_view, CheckpointFormat>, 4> kEndings = {{
+      {".safetensors", CheckpointFormat::kSafetensors},
+      {".gguf", CheckpointFormat::kGguf},
+      {".irpa", CheckpointFormat::kIrpa},
+      {"/", CheckpointFormat::kDiffusers},
+  }};
+  for (const auto& [ending, format] : kEndings) {
+    if (output.ends_with(ending)) return format;
+  }
+  fail(ErrorCode::kInvalidArgument,
+       "{}: expected an output named .safetensors, .gguf or .irpa, or a diffusers folder with a / "
+       "at its end: name it so, or say which with --to",
+       output);
+}
+
+// A folder that convert() may replace: empty, or no more than what it writes itself.
+void check_folder(const std::string& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) return;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const fs::path name = entry.path().filename();
+    if (name == kFolderWeights || name == kFolderConfig) continue;
+    fail(ErrorCode::kIo,
+         "{}: expected a new folder or a diffusers one, found {} in it: name another output",
+         folder, printable(name.string()));
+  }
+}
+
+// A module holds weights as one target's kernels read them.
+std::shared_ptr<const Checkpoint> open_unpacked(const std::string& weights) {
+  if (open_module(weights) == nullptr) return open_weights(weights);
+  fail(ErrorCode::kUnsupported,
+       "{}: a module, whose weights are packed: convert the checkpoint that it was made from",
+       weights);
+}
+
+class Converter {
+ public:
+  Converter(const std::string& weights, const std::string& output, const ConvertOptions& options)
+      : options_(options),
+        output_(output),
+        format_(options.format ? *options.format : format_by_ending(output)),
+        checkpoint_(open_unpacked(weights)) {
+    check_options();
+    read_model();
+  }
+
+  Conversion run() {
+    result_.format = checkpoint_->format();
+    const Names names = new_names();
+    std::vector<TensorInfo> tensors;
+    for (const TensorInfo& tensor : checkpoint_->tensors()) {
+      const std::string& name = names.at(tensor.name);
+      if (!stored_.emplace(name, tensor.name).second) {
+        fail(ErrorCode::kInvalidArgument,
+             "{}: {} and {} would both be called {}: convert without new names",
+             checkpoint_->source(), printable(stored_.at(name)), printable(tensor.name),
+             printable(name));
+      }
+      if (name != tensor.name) ++result_.renamed;
+      tensors.push_back({name, new_type(tensor.dtype), tensor.shape});
+    }
+    note_unknown(names);
+    result_.tensors = static_cast<int64_t>(tensors.size());
+    write(std::move(tensors));
+    return std::move(result_);
+  }
+
+ private:
+  bool to_folder() const { return format_ == CheckpointFormat::kDiffusers; }
+
+  std::optional<TensorNaming> naming() const {
+    return to_folder() ? TensorNaming::kDiffusers : options_.names;
+  }
+
+  void check_options() const {
+    if (options_.dtype && !is_floating(*options_.dtype)) {
+      fail(ErrorCode::kInvalidArgument, "{}: expected a floating type, found {}", output_,
+           name_of(*options_.dtype));
+    }
+    if (to_folder() && options_.names == TensorNaming::kPublished) {
+      fail(ErrorCode::kInvalidArgument,
+           "{}: a diffusers folder has diffusers' names, published ones were asked for: leave "
+           "--names out, or write safetensors",
+           output_);
+    }
+  }
+
+  // Tensors of another model can be converted too, as long as nothing of a model is asked for.
+  void read_model() {
+    try {
+      model_ = models::recognise(checkpoint_);
+    } catch (const Error&) {
+      if (naming()) throw;
+    }
+  }
+
+  // By the name in the checkpoint.
+  Names new_names() const {
+    Names names;
+    for (const TensorInfo& tensor : checkpoint_->tensors()) names[tensor.name] = tensor.name;
+    if (!naming()) return names;
+    const models::TensorNames known = models::translate_names(*checkpoint_);
+    std::vector<std::string> published;
+    for (const auto& [name, stored] : known.stored) published.push_back(name);
+    const Names diffusers = models::diffusers_names(published);
+    for (const auto& [name, stored] : known.stored) {
+      names[stored] = naming() == TensorNaming::kDiffusers ? diffusers.at(name) : name;
+    }
+    return names;
+  }
+
+  void note_unknown(const Names& names) {
+    if (!model_) return;
+    for (const std::string& name : model_->unknown()) result_.unknown.push_back(names.at(name));
+    if (!to_folder() && !models::has_published_statistics(model_->config())) {
+      result_.lost =
+          "the latents_mean and latents_std of config.json, which are not the published ones, stay "
+          "behind: only a diffusers folder holds them";
+    }
+  }
+
+  DType new_type(DType dtype) const {
+    return options_.dtype && is_floating(dtype) ? *options_.dtype : dtype;
+  }
+
+  void write(std::vector<TensorInfo> tensors) {
+    std::string path = output_;
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    if (to_folder()) {
+      check_folder(path);
+    } else if (std::error_code ignored; fs::is_directory(path, ignored)) {
+      fail(ErrorCode::kIo, "{}: expected a file or a new name, found a folder", path);
+    }
+    PendingOutput pending(path);
+    const std::string& temporary = pending.temporary_path();
+    const WriteTensor writer = [&](const TensorInfo& tensor, FileWriter& file) {
+      write_tensor(tensor, file);
+    };
+    switch (format_) {
+      case CheckpointFormat::kSafetensors:
+        write_safetensors(temporary, std::move(tensors), kMetadata, writer);
+        break;
+      case CheckpointFormat::kGguf:
+        write_gguf(temporary, std::move(tensors), model_ ? kArchitecture : "unknown", writer);
+        break;
+      case CheckpointFormat::kIrpa:
+        write_irpa(temporary, std::move(tensors), writer);
+        break;
+      case CheckpointFormat::kDiffusers:
+        write_folder(temporary, std::move(tensors), writer);
+        break;
+    }
+    pending.commit();
+  }
+
+  std::string folder_config() const {
+    if (!checkpoint_->config().empty()) return checkpoint_->config();
+    const std::vector<std::string> missing = model_->missing();
+    if (missing.empty()) return model_->diffusers_config();
+    fail(ErrorCode::kCheckpoint,
+         "{}: a diffusers folder needs the whole model, {} tensors are missing, the first is {}",
+         checkpoint_->source(), missing.size(), missing.front());
+  }
+
+  void write_folder(const std::string& folder, std::vector<TensorInfo> tensors,
+                    const WriteTensor& writer) {
+    const std::string config = folder_config();
+    std::error_code error;
+    if (!fs::create_directory(folder, error)) {
+      fail(ErrorCode::kIo, "{}: cannot make this folder: {}", folder, error.message());
+    }
+    FileWriter file((fs::path(folder) / kFolderConfig).string());
+    file.write(config);
+    file.close();
+    write_safetensors((fs::path(folder) / kFolderWeights).string(), std::move(tensors), kMetadata,
+                      writer);
+  }
+
+  void write_tensor(const TensorInfo& tensor, FileWriter& file) {
+    if (options_.cancelled && options_.cancelled()) {
+      fail(ErrorCode::kCancelled, "interrupted: {} was not written", output_);
+    }
+    const std::string& stored = stored_.at(tensor.name);
+    const DType from = checkpoint_->find(stored)->dtype;
+    std::vector<std::byte> bytes = checkpoint_->read_stored(stored);
+    if (from != tensor.dtype) bytes = rounded(tensor, from, bytes);
+    file.write(bytes.data(), bytes.size());
+    result_.bytes += static_cast<int64_t>(bytes.size());
+    if (options_.progress) options_.progress(++done_, result_.tensors);
+  }
+
+  std::vector<std::byte> rounded(const TensorInfo& tensor, DType from,
+                                 const std::vector<std::byte>& bytes) const {
+    const int64_t count = static_cast<int64_t>(bytes.size()) / size_of(from);
+    std::vector<std::byte> result(static_cast<size_t>(count * size_of(tensor.dtype)));
+    const int64_t lost = convert_floating(bytes.data(), from, count, tensor.dtype, result.data());
+    if (lost < 0) return result;
+    fail(ErrorCode::kInvalidArgument,
+         "{}: tensor {}: element {} is too large for {}: choose bfloat16 or float32",
+         checkpoint_->source(), printable(tensor.name), lost, name_of(tensor.dtype));
+  }
+
+  const ConvertOptions& options_;
+  const std::string& output_;
+  CheckpointFormat format_;
+  std::shared_ptr<const Checkpoint> checkpoint_;
+  std::unique_ptr<models::Model> model_;  // null: not known
+  Names stored_;                          // name in the output -> in the checkpoint
+  int64_t done_ = 0;                      // tensors
+  Conversion result_;
+};
+
+}  // namespace
+
+Conversion v0::convert(const std::string& weights, const std::string& output,
+                       const ConvertOptions& options) {
+  return at_boundary([&] { return Converter(weights, output, options).run(); });
+}
+
+}  // namespace zoetrope
