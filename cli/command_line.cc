@@ -220,6 +220,20 @@ void add_compile(CLI::App* command, TypedOptions& typed) {
   flag(command, kReport, "--json", typed.json, "one JSON object on standard output");
 }
 
+void add_convert(CLI::App* command, TypedOptions& typed) {
+  command->add_option("FILE", typed.inputs, kConvertInputHelp)->group(kInputs)->type_name("");
+  option(command, kInputs, "-o,--output", "OUTPUT", typed.output, kConvertOutputHelp);
+  option(command, kInputs, "--to", "FORMAT", typed.format,
+         "safetensors, gguf, irpa or diffusers (default: by the ending of OUTPUT)");
+  flag(command, kInputs, "-y,--overwrite", typed.overwrite, "replace an existing output");
+  option(command, kModel, "--dtype", "TYPE", typed.dtype,
+         "store tensors as float32, bfloat16 or float16, rounded to nearest (default: as they are; "
+         "integers always are)");
+  option(command, kModel, "--names", "NAMES", typed.naming,
+         "published or diffusers (default: as they are; a diffusers folder has diffusers')");
+  add_report(command, typed);
+}
+
 // `repetitions` and `json`: their help.
 void add_measured(CLI::App* command, TypedOptions& typed, const char* repetitions,
                   const char* json) {
@@ -275,6 +289,8 @@ const CommandEntry kCommands[] = {
      kInspectExamples, add_inspect},
     {Command::kCompile, "compile", "Pack weights for a device, once, into a module",
      kCompileExamples, add_compile},
+    {Command::kConvert, "convert", "Write a checkpoint in another format, type or naming",
+     kConvertExamples, add_convert},
     {Command::kBench, "bench", "Measure how fast and in how much memory this machine codes",
      kBenchExamples, add_bench},
     {Command::kProfile, "profile", "Tell where the time of encoding or decoding goes",

@@ -58,6 +58,16 @@ float32 multiplies faster than bfloat16), cpu-avx3 (AVX-512 without bfloat16), c
 cuda-sm80 and so on; `zoetrope inspect` names the one of a module.
 )";
 
+const char* const kConvertExamples =
+    R"(  zoetrope convert Wan2.1_VAE.pth -o wan_2.1_vae.safetensors --dtype bfloat16
+  zoetrope convert Wan2.1_VAE.pth -o vae/                        (a diffusers folder)
+  zoetrope convert vae/ -o wan_2.1_vae.gguf --names published --dtype float16
+  zoetrope convert wan_2.1_vae.safetensors -o vae.irpa           (for iree-run-module --parameters)
+
+Every tensor is kept, also those that the model does not use. A value too large for the new type is
+refused, and an output appears under its name when it is whole.
+)";
+
 const char* const kBenchExamples =
     R"(  zoetrope bench decode --weights random                         (made-up weights, full size)
   zoetrope bench encode --frames 81 --size 832x480 --dtype bfloat16 --json old.json
@@ -97,9 +107,15 @@ const char* const kDevicesExamples =
 )";
 
 const char* const kWeightsHelp =
-    "a .safetensors or .pth checkpoint, a diffusers folder, a module of `zoetrope compile`, or "
-    "random[:base_dim[:seed]] for made-up weights (default: the environment variable "
+    "a .safetensors, .pth, .gguf or .irpa checkpoint, a diffusers folder, a module of `zoetrope "
+    "compile`, or random[:base_dim[:seed]] for made-up weights (default: the environment variable "
     "ZOETROPE_WEIGHTS)";
+const char* const kConvertInputHelp =
+    "a .safetensors, .pth, .gguf or .irpa checkpoint, a diffusers folder, or "
+    "random[:base_dim[:seed]]";
+const char* const kConvertOutputHelp =
+    ".safetensors, .gguf, .irpa (a parameter archive of IREE) or folder/ (diffusers': config.json "
+    "and diffusion_pytorch_model.safetensors)";
 const char* const kVideoInputHelp =
     "video, image, folder of images, .npy or .safetensors array, or - for y4m on standard input";
 const char* const kVideoOutputHelp =
@@ -154,8 +170,9 @@ std::string usage(const CLI::App* app) {
   for (const CLI::Option* option : app->get_options()) {
     if (!option->get_positional()) continue;
     const bool many = option->get_name(true, false) == "INPUT";
-    line += " " + option->get_name(true, false) + (many ? "... -o OUTPUT" : "");
+    line += " " + option->get_name(true, false) + (many ? "..." : "");
   }
+  if (app->get_option_no_throw("--output") != nullptr) line += " -o OUTPUT";
   return line + " [OPTION...]\n";
 }
 

@@ -14,6 +14,7 @@ extern const char* const kDecodeExamples;
 extern const char* const kRoundtripExamples;
 extern const char* const kInspectExamples;
 extern const char* const kCompileExamples;
+extern const char* const kConvertExamples;
 extern const char* const kBenchExamples;
 extern const char* const kProfileExamples;
 extern const char* const kDevicesExamples;
@@ -24,6 +25,8 @@ extern const char* const kVideoOutputHelp;
 extern const char* const kLatentInputHelp;
 extern const char* const kLatentOutputHelp;
 extern const char* const kInspectInputHelp;
+extern const char* const kConvertInputHelp;
+extern const char* const kConvertOutputHelp;
 
 // The same pages with every release of CLI11: description, usage, examples, then the options in
 // groups, two columns, 100 wide.

@@ -27,6 +27,8 @@ int run_command(const Options& options) {
       return run_inspect(options);
     case Command::kCompile:
       return run_compile(options);
+    case Command::kConvert:
+      return run_convert(options);
     case Command::kBench:
       return run_bench(options);
     case Command::kProfile:

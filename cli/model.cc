@@ -9,8 +9,8 @@ namespace zoetrope::cli {
 void check_weights(const Options& options) {
   if (!options.weights.empty()) return;
   fail(ErrorCode::kInvalidArgument,
-       "no weights: name a .safetensors or .pth checkpoint or a diffusers folder with --weights or "
-       "in ZOETROPE_WEIGHTS, or try things out with --weights random:8");
+       "no weights: name a checkpoint (.safetensors, .pth, .gguf or .irpa) or a diffusers folder "
+       "with --weights or in ZOETROPE_WEIGHTS, or try things out with --weights random:8");
 }
 
 Autoencoder load_model(const Options& options, Half half, Report& report) {

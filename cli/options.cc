@@ -93,6 +93,22 @@ void interpret_model(const TypedOptions& typed, Options& options) {
   options.stream.clamp = !typed.no_clamp;
 }
 
+void interpret_convert(const TypedOptions& typed, Options& options) {
+  static const Choices<CheckpointFormat> kFormats = {
+      {"safetensors", CheckpointFormat::kSafetensors},
+      {"gguf", CheckpointFormat::kGguf},
+      {"irpa", CheckpointFormat::kIrpa},
+      {"diffusers", CheckpointFormat::kDiffusers}};
+  static const Choices<TensorNaming> kNames = {{"published", TensorNaming::kPublished},
+                                               {"diffusers", TensorNaming::kDiffusers}};
+  static const Choices<DType> kTypes = {
+      {"float32", DType::kFloat32}, {"bfloat16", DType::kBFloat16}, {"float16", DType::kFloat16}};
+  ConvertOptions& convert = options.convert;
+  if (!typed.format.empty()) convert.format = choose("--to", typed.format, kFormats);
+  if (!typed.naming.empty()) convert.names = choose("--names", typed.naming, kNames);
+  if (!typed.dtype.empty()) convert.dtype = choose("--dtype", typed.dtype, kTypes);
+}
+
 bool measures(Command command) {
   return command == Command::kBench || command == Command::kProfile;
 }
@@ -224,7 +240,11 @@ Options interpret(Command command, const TypedOptions& typed) {
   options.quiet = typed.quiet;
   options.json = typed.json;
   options.list_tensors = typed.list_tensors;
-  interpret_model(typed, options);
+  if (command == Command::kConvert) {
+    interpret_convert(typed, options);
+  } else {
+    interpret_model(typed, options);
+  }
   interpret_measure(typed, options);
   interpret_inspect(typed, options);
   interpret_video(typed, options);

@@ -20,6 +20,7 @@ enum class Command : uint8_t {
   kRoundtrip,
   kInspect,
   kCompile,
+  kConvert,
   kBench,
   kProfile,
   kDevices
@@ -75,6 +76,7 @@ struct Options {
 
   MeasureOptions measure;
   CompiledOptions compiled;
+  ConvertOptions convert;
 
   ProgressKind progress = ProgressKind::kAuto;
   bool quiet = false;
@@ -92,6 +94,7 @@ struct TypedOptions {
   std::string frames, fps, matrix, alpha, layout, range;
   std::string latent_scale, fit_frames, fit_size;
   std::string expect, tolerance, progress;
+  std::string naming, format;
   std::string coding, size, repetitions, warmup, row, json_file, baseline;
   std::string graph, pass, plan;
   bool overwrite = false, keep_partial = false, posterior = false, no_clamp = false;
