@@ -8,13 +8,15 @@ PREFIX ?= /usr/local
 CLANG_FORMAT ?= clang-format
 RUN_CLANG_TIDY ?= run-clang-tidy
 BENCH_FLAGS ?=
+FUZZ_SECONDS ?= 3
+FUZZ_FLAGS ?=
 
 release := build/release
 binary := $(release)/cli/zoetrope
 formatted := git ls-files --cached --others --exclude-standard -z '*.h' '*.cc'
 
-.PHONY: help dependencies lint-dependencies configure demo test build bench asan install \
-        format lint check-format check-includes check-tidy clean
+.PHONY: help dependencies lint-dependencies fuzz-dependencies configure demo test build bench asan \
+        fuzz install format lint check-format check-includes check-tidy clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -38,6 +40,11 @@ asan: dependencies ## Build and test under AddressSanitizer and UBSan
 	cmake --build --preset asan --parallel $(JOBS)
 	ctest --preset asan --parallel $(JOBS)
 
+fuzz: fuzz-dependencies ## Run the fuzz targets of all readers, FUZZ_SECONDS=3 each
+	cmake --preset fuzz -DZOETROPE_FUZZ_SECONDS=$(FUZZ_SECONDS) $(FUZZ_FLAGS)
+	cmake --build --preset fuzz --parallel $(JOBS)
+	ctest --preset fuzz --parallel $(JOBS)
+
 install: configure ## Install the tool, the library and its headers (PREFIX=/usr/local)
 	cmake --build --preset release --parallel $(JOBS)
 	cmake --install $(release) --prefix $(PREFIX)
@@ -52,6 +59,9 @@ clean: ## Remove what was built
 
 dependencies:
 	@tools/install_dependencies.sh
+
+fuzz-dependencies:
+	@tools/install_dependencies.sh fuzz
 
 lint-dependencies:
 	@tools/install_dependencies.sh lint

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs with apt what is missing to build, test and run the demo; says nothing when nothing is.
-# usage: tools/install_dependencies.sh [lint|bench]      lint: also what `make lint` needs
-#                                                        bench: also the library to compare with
+# usage: tools/install_dependencies.sh [lint|fuzz|bench]   lint: also what `make lint` needs
+#                                                          fuzz: also what `make fuzz` needs
+#                                                          bench: also the library to compare with
 # Package names are those of Debian 12, Debian 13 and Ubuntu 24.04; docs/dependencies.md says why.
 set -euo pipefail
 
 packages=(
-  cmake ninja-build g++ make pkg-config git python3 ffmpeg
+  cmake ninja-build g++ make pkg-config git python3 python3-venv ffmpeg
   libhwy-dev libfmt-dev nlohmann-json3-dev libxxhash-dev libcli11-dev
   libavformat-dev libavcodec-dev libavutil-dev libswscale-dev
   libgtest-dev libgmock-dev libbenchmark-dev
@@ -15,8 +16,9 @@ packages=(
 case "${1:-}" in
   "") ;;
   lint) packages+=(clang-format clang-tidy) ;;
+  fuzz) packages+=(clang libclang-rt-dev) ;;
   bench) packages+=(libdnnl-dev) ;;
-  *) echo "usage: $0 [lint|bench]" >&2; exit 2 ;;
+  *) echo "usage: $0 [lint|fuzz|bench]" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null; then

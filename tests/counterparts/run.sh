@@ -31,4 +31,4 @@ if ! make_environment; then
   exit 77
 fi
 exec 9>&-
-ZOETROPE_PROGRAM=$program PYTHONPATH=$here exec "$environment/bin/python" "$here/$test"
+PYTHONDONTWRITEBYTECODE=1 ZOETROPE_PROGRAM=$program PYTHONPATH=$here exec "$environment/bin/python" "$here/$test"
