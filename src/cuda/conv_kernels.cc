@@ -127,10 +127,78 @@ cudaError_t mma_run(const Conv3dArgs& args, cudaStream_t stream) {
   return conv3d_mma(args, mma_block(args), stream);
 }
 
+constexpr int64_t kWindow = 32;  // numbers of a window: what the kernel takes at a time
+
+std::string windows_refusal(const Conv3dArgs& args, int capability) {
+  const int64_t numbers = args.c_in * args.kernel_height * args.kernel_width;
+  if (numbers > kWindow || numbers == args.c_in) {
+    return fmt::format("a window of {} numbers in space; it is for more than a pixel's, up to {}",
+                       numbers, kWindow);
+  }
+  if (args.stride_space != 1 || args.store != Conv3dStore::kPlain) {
+    return "a stride, or results that are interleaved";
+  }
+  return mma_refusal(args, capability);
+}
+
+// Taps in space become channels; a shortcut has one.
+std::vector<int64_t> windows_shape(const std::vector<int64_t>& shape) {
+  if (shape[3] * shape[4] == 1) return shape;
+  return {shape[0], kWindow, shape[2], 1, 1};
+}
+
+int64_t windows_packed_bytes(const ConvLayout& layout, const std::vector<int64_t>& shape) {
+  return mma_packed_bytes(layout, windows_shape(shape));
+}
+
+std::vector<std::byte> windows_pack(const ConvLayout& layout, const std::vector<int64_t>& shape,
+                                    const float* values) {
+  const int64_t taps = shape[3] * shape[4];
+  if (taps == 1) return mma_pack(layout, shape, values);
+  std::vector<float> windows(static_cast<size_t>(shape[0] * kWindow * shape[2]));
+  for (int64_t i = 0; i < shape[0] * shape[1] * shape[2] * taps; ++i) {
+    const int64_t tap = i % taps;
+    const int64_t time = i / taps % shape[2];
+    const int64_t channel = i / taps / shape[2] % shape[1];
+    const int64_t filter = i / taps / shape[2] / shape[1];
+    const int64_t to = (filter * kWindow + tap * shape[1] + channel) * shape[2] + time;
+    windows[static_cast<size_t>(to)] = values[i];
+  }
+  return mma_pack(layout, windows_shape(shape), windows.data());
+}
+
+cudaError_t windows_run(const Conv3dArgs& args, cudaStream_t stream) {
+  const int64_t past = args.history == nullptr ? 0 : args.kernel_time - args.stride_time;
+  const int64_t frame = args.height * args.width * kWindow * size_of(args.operands);
+  Conv3dArgs conv = args;
+  conv.x = static_cast<std::byte*>(args.workspace) + past * frame;
+  conv.history = past == 0 ? nullptr : args.workspace;
+  conv.c_in = kWindow;
+  conv.kernel_height = conv.kernel_width = 1;
+  conv.pad_before = 0;
+  const cudaError_t error = gather_windows({.before = args.history,
+                                            .frames_before = past,
+                                            .x = args.x,
+                                            .frames = args.frames,
+                                            .height = args.height,
+                                            .width = args.width,
+                                            .channels = args.c_in,
+                                            .element_bytes = size_of(args.operands),
+                                            .kernel_height = args.kernel_height,
+                                            .kernel_width = args.kernel_width,
+                                            .pad_before = args.pad_before,
+                                            .window = kWindow,
+                                            .y = args.workspace},
+                                           stream);
+  return error == cudaSuccess ? mma_run(conv, stream) : error;
+}
+
 constexpr std::array kKernels = {
     ConvKernel{"conv3d_sm90", sm90_refusal, sm90_variant, sm90_packed_bytes, sm90_pack, sm90_run},
     ConvKernel{"conv3d_sm90_pictures", pictures_refusal, sm90_variant, sm90_packed_bytes, sm90_pack,
                pictures_run, kSpreadChannels},
+    ConvKernel{"conv3d_mma_pictures", windows_refusal, mma_block, windows_packed_bytes,
+               windows_pack, windows_run, kWindow},
     ConvKernel{"conv3d_mma", mma_refusal, mma_block, mma_packed_bytes, mma_pack, mma_run}};
 
 }  // namespace

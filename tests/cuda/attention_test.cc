@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(Types, CudaAttention,
 class CudaAttentionSm90 : public testing::TestWithParam<DType> {
  public:
   void SetUp() override {
-    if (!is_hopper()) GTEST_SKIP() << "no GPU of compute capability 9.0";
+    if (gpu_capability() != 90) GTEST_SKIP() << "no GPU of compute capability 9.0";
   }
 };
 

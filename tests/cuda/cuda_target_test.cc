@@ -73,6 +73,11 @@ TEST(CudaTarget, HasHopperKernelsForPicturesAndAttention) {
   EXPECT_EQ(kernel_of(decode, "decoder.middle.1.attention"), "attention_sm90_bf16");
 }
 
+TEST(CudaTarget, TakesWindowsOfPicturesAsChannels) {
+  const Plan encode = plan_of(models::Entry::kEncodeNext, DType::kBFloat16, 96, 80);
+  EXPECT_EQ(kernel_of(encode, "encoder.conv1"), "conv3d_mma_pictures_bf16");
+}
+
 TEST(CudaTarget, RefusesANormOverMoreChannelsThanABlockHas) {
   graph::Graph graph = wan21_graph(models::Entry::kEncodeFirst, 96);
   for (graph::Op& op : graph.ops) {

@@ -20,11 +20,12 @@
 
 namespace zoetrope {
 
-// Whether the first GPU runs the kernels of Hopper's tier.
-inline bool is_hopper() {
+// Of the first GPU: 90 for 9.0; 0 if there is none.
+inline int gpu_capability() {
   cudaDeviceProp properties;
-  return cuda::why_none().empty() && cudaGetDeviceProperties(&properties, 0) == cudaSuccess &&
-         properties.major == 9;
+  if (!cuda::why_none().empty()) return 0;
+  cuda::check(cudaGetDeviceProperties(&properties, 0), "test");
+  return 10 * properties.major + properties.minor;
 }
 
 // Bytes of device memory.

@@ -80,6 +80,47 @@ __global__ void spread_kernel(PixelSpread spread) {
   }
 }
 
+// Element `j` of the window of pixel (y, x) of a frame.
+template <typename Word>
+__device__ Word window_element(const PixelWindows& w, const Word* frame, int y, int x, int j) {
+  const int channels = static_cast<int>(w.channels);
+  const int tap = j / channels;
+  const int from_y = y + tap / static_cast<int>(w.kernel_width) - static_cast<int>(w.pad_before);
+  const int from_x = x + tap % static_cast<int>(w.kernel_width) - static_cast<int>(w.pad_before);
+  const bool exists = tap < w.kernel_height * w.kernel_width && from_y >= 0 && from_y < w.height &&
+                      from_x >= 0 && from_x < w.width;
+  return exists ? frame[(from_y * w.width + from_x) * channels + j % channels] : Word{0};
+}
+
+// A thread writes 16 bytes.
+template <typename Word>
+__global__ void windows_kernel(PixelWindows w) {
+  constexpr int kCount = 16 / sizeof(Word);
+  struct alignas(16) Words {
+    Word values[kCount];
+  };
+  const int64_t pieces = w.window / kCount;
+  const int64_t pixels = w.height * w.width;
+  const int64_t items = (w.frames_before + w.frames) * pixels * pieces;
+  for (int64_t i = grid_first(); i < items; i += grid_step()) {
+    const int64_t t = i / pieces / pixels;
+    const int64_t pixel = i / pieces % pixels;
+    const auto* frame =
+        t < w.frames_before
+            ? static_cast<const Word*>(w.before) + t * pixels * w.channels
+            : static_cast<const Word*>(w.x) + (t - w.frames_before) * pixels * w.channels;
+    const int y = static_cast<int>(pixel / w.width);
+    const int x = static_cast<int>(pixel % w.width);
+    const int first = static_cast<int>(i % pieces) * kCount;
+    Words words;
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) {
+      words.values[j] = window_element(w, frame, y, x, first + j);
+    }
+    static_cast<Words*>(w.y)[i] = words;
+  }
+}
+
 template <typename Word>
 __global__ void interleave_kernel(PixelCopy copy, int64_t words) {
   const int64_t pixels = copy.height * copy.width;
@@ -138,6 +179,17 @@ cudaError_t add(const Input& x, const Input& residual, int64_t count, const Outp
 cudaError_t spread_pixels(const PixelSpread& spread, cudaStream_t stream) {
   const int64_t pixels = spread.pixels_before + spread.pixels;
   spread_kernel<<<grid_for(pixels), kGridThreads, 0, stream>>>(spread);
+  return cudaGetLastError();
+}
+
+cudaError_t gather_windows(const PixelWindows& windows, cudaStream_t stream) {
+  const int64_t pixels = (windows.frames_before + windows.frames) * windows.height * windows.width;
+  const unsigned blocks = grid_for(pixels * windows.window * windows.element_bytes / 16);
+  if (windows.element_bytes == 4) {
+    windows_kernel<uint32_t><<<blocks, kGridThreads, 0, stream>>>(windows);
+  } else {
+    windows_kernel<uint16_t><<<blocks, kGridThreads, 0, stream>>>(windows);
+  }
   return cudaGetLastError();
 }
 

@@ -60,6 +60,25 @@ struct PixelSpread {
 };
 cudaError_t spread_pixels(const PixelSpread& spread, cudaStream_t stream);
 
+// Each pixel's window, tap after tap, as one pixel of `window` elements; zeros outside the frame
+// and after the last. Frames of `before`, then those of x.
+struct PixelWindows {
+  const void* before = nullptr;
+  int64_t frames_before = 0;
+  const void* x = nullptr;
+  int64_t frames = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+  int64_t channels = 0;
+  int64_t element_bytes = 0;  // 2 or 4
+  int64_t kernel_height = 1;
+  int64_t kernel_width = 1;
+  int64_t pad_before = 0;
+  int64_t window = 0;  // a multiple of 16 bytes
+  void* y = nullptr;
+};
+cudaError_t gather_windows(const PixelWindows& windows, cudaStream_t stream);
+
 // Every pixel becomes 2 x 2: (frames, height, width) -> (frames, 2 height, 2 width).
 cudaError_t upsample_nearest(const PixelCopy& copy, cudaStream_t stream);
 
