@@ -21,7 +21,7 @@ int64_t round_up(int64_t value, int64_t multiple) { return divide_up(value, mult
 
 // Values of a frame are few filters over many positions: narrow blocks keep a GPU busy.
 int64_t value_block(int64_t channels) {
-  return std::min<int64_t>(conv3d_mma_block(channels, false), 96);
+  return std::min<int64_t>(conv3d_mma_block(channels, false), 32);
 }
 
 // A matrix as the weights of a 1x1x1 conv; see conv3d_mma_pack.
@@ -83,7 +83,8 @@ __device__ float reduce(float value, float* shared, const Combine& combine) {
 }
 
 // A block for each row of `row` floats, of which `keys` count: scores become weights of type T, in
-// the row's own memory, zeros beyond the keys. What a chunk's weights overwrite has been read.
+// the row's own memory, zeros beyond the keys. A chunk's weights overwrite scores of it and of
+// earlier ones alone, which have been read.
 template <typename T>
 __global__ void softmax_kernel(float* scores, int64_t row, int64_t keys, float scale) {
   __shared__ float shared[kGridThreads];
@@ -96,12 +97,20 @@ __global__ void softmax_kernel(float* scores, int64_t row, int64_t keys, float s
   float sum = 0.0F;
   for (int64_t i = thread; i < keys; i += kGridThreads) sum += expf((from[i] - largest) * scale);
   sum = reduce(sum, shared, [](float a, float b) { return a + b; });
-  for (int64_t first = 0; first < row; first += kGridThreads) {
-    const int64_t i = first + thread;
-    const float weight = i < keys ? expf((from[i] - largest) * scale) / sum : 0.0F;
+  constexpr int kEach = 8;  // of a thread
+  for (int64_t first = thread; first - thread < row; first += kEach * kGridThreads) {
+    float weights[kEach];
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) {
+      const int64_t i = first + j * kGridThreads;
+      weights[j] = i < keys ? expf((from[i] - largest) * scale) / sum : 0.0F;
+    }
     __syncthreads();
-    if (i < row) to[i] = from_float<T>(weight);
-    __syncthreads();
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) {
+      const int64_t i = first + j * kGridThreads;
+      if (i < row) to[i] = from_float<T>(weights[j]);
+    }
   }
 }
 
