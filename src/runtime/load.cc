@@ -72,12 +72,12 @@ void check_passes(const ModuleFile& module, const LoadOptions& options) {
          module.path(), printable(name));
   }
   if (options.disabled_passes.empty() || options.disabled_passes == made) return;
+  const std::string passes =
+      made.empty() ? "with every pass" : fmt::format("without {}", fmt::join(made, ", "));
   fail(ErrorCode::kInvalidArgument,
-       "{}: made without {}, found {} asked for; leave the option out, or make another module with "
-       "zoetrope compile --disable-pass",
-       module.path(),
-       made.empty() ? "leaving out a pass" : fmt::format("{}", fmt::join(made, ", ")),
-       fmt::join(options.disabled_passes, ", "));
+       "{}: made {}, found one without {} asked for; leave the option out, or make another module "
+       "with zoetrope compile --disable-pass",
+       module.path(), passes, fmt::join(options.disabled_passes, ", "));
 }
 
 void check_packing(const ModuleFile& module, const Target& target) {

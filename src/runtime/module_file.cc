@@ -120,7 +120,8 @@ std::span<const std::byte> ModuleFile::constant(const std::string& name, const s
                                module_tensor_bytes(bytes), stored.size()));
   }
   if (module_hash(stored) != header_.constants.at(tensor)) {
-    refuse(path(), fmt::format("tensor {}: its checksum is another", printable(tensor)));
+    refuse(path(),
+           fmt::format("tensor {}: its bytes do not fit their checksum", printable(tensor)));
   }
   return stored.first(static_cast<size_t>(bytes));
 }
