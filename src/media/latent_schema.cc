@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/parse_number.h"
+#include "base/utf8.h"
 
 namespace zoetrope::media {
 namespace {
@@ -50,7 +51,7 @@ class MetadataReader {
  private:
   [[noreturn]] void refuse(const std::string& key, const char* expected) const {
     fail(ErrorCode::kIo, "{}: metadata {}: expected {}, found \"{}\"", path_, key, expected,
-         text(key));
+         printable(text(key)));
   }
 
   const std::string& path_;
@@ -87,7 +88,7 @@ LatentRecord parse_latent_metadata(const std::string& path,
   if (reader.text("schema_version") != kVersion) {
     fail(ErrorCode::kUnsupported,
          "{}: expected version {} of {}, found \"{}\": a later zoetrope reads it", path, kVersion,
-         kLatentSchema, reader.text("schema_version"));
+         kLatentSchema, printable(reader.text("schema_version")));
   }
   LatentRecord record;
   record.scale = reader.scale("scale");

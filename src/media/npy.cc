@@ -10,6 +10,7 @@
 
 #include "base/checked_math.h"
 #include "base/fail.h"
+#include "base/utf8.h"
 
 namespace zoetrope::media {
 namespace {
@@ -151,7 +152,7 @@ DType parse_descr(const std::string& path, const std::string& descr) {
     fail(ErrorCode::kUnsupported,
          "{}: expected little-endian float64, float32, float16 or uint8, found \"{}\": convert it "
          "with numpy's astype",
-         path, descr);
+         path, printable(descr));
   }
   return found->second;
 }

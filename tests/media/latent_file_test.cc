@@ -311,6 +311,8 @@ TEST_F(LatentFileTest, RefusesForgedMetadata) {
                                                         {"scale", ""},
                                                         {"source_frames", "-1"},
                                                         {"source_frames", "1x"},
+                                                        {"source_frames", "1\n2"},
+                                                        {"schema_version", "1\n2"},
                                                         {"source_width", "0"},
                                                         {"source_height", "99999999999999"},
                                                         {"source_rate", "1/0"},
@@ -320,8 +322,9 @@ TEST_F(LatentFileTest, RefusesForgedMetadata) {
     metadata[key] = value;
     const std::string path = folder_.file("a.safetensors");
     write_safetensors(path, {tensor}, metadata);
-    const ErrorCode code = error_of([&] { read_latents(path); }).code();
-    EXPECT_EQ(code, key == "schema_version" ? ErrorCode::kUnsupported : ErrorCode::kIo)
+    const Error error = error_of([&] { read_latents(path); });
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+    EXPECT_EQ(error.code(), key == "schema_version" ? ErrorCode::kUnsupported : ErrorCode::kIo)
         << key << " " << value;
   }
 }

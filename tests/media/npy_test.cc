@@ -69,6 +69,13 @@ TEST_F(NpyTest, RefusesWhatItDoesNotRead) {
   EXPECT_EQ(refusal(npy(4, "{}", "")).code(), ErrorCode::kUnsupported);
 }
 
+TEST_F(NpyTest, PrintsAHostileTypeOnOneLine) {
+  const Error type =
+      refusal(npy(1, "{'descr': 'a\nb\x1b', 'fortran_order': False, 'shape': (1,)}", "1234"));
+  EXPECT_NE(std::string(type.what()).find("found \"a\\x0ab\\x1b\""), std::string::npos)
+      << type.what();
+}
+
 TEST_F(NpyTest, RefusesWrongSizes) {
   const std::string good = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}";
   EXPECT_EQ(refusal(npy(1, good, "1234567")).code(), ErrorCode::kIo);
