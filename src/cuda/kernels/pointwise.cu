@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/kernels/pointwise.h"
 
+#include <algorithm>
 #include <initializer_list>
 
 #include "cuda/kernels/grid.cuh"
@@ -80,44 +81,62 @@ __global__ void spread_kernel(PixelSpread spread) {
   }
 }
 
-// Element `j` of the window of pixel (y, x) of a frame.
-template <typename Word>
-__device__ Word window_element(const PixelWindows& w, const Word* frame, int y, int x, int j) {
-  const int channels = static_cast<int>(w.channels);
-  const int tap = j / channels;
-  const int from_y = y + tap / static_cast<int>(w.kernel_width) - static_cast<int>(w.pad_before);
-  const int from_x = x + tap % static_cast<int>(w.kernel_width) - static_cast<int>(w.pad_before);
-  const bool exists = tap < w.kernel_height * w.kernel_width && from_y >= 0 && from_y < w.height &&
-                      from_x >= 0 && from_x < w.width;
-  return exists ? frame[(from_y * w.width + from_x) * channels + j % channels] : Word{0};
-}
+// Where an element of a window comes from; the next is one channel on.
+struct WindowElement {
+  int channels, kernel_width;  // of all
+  int channel, x, y;           // of this one, in the kernel
 
-// A thread writes 16 bytes.
+  __device__ WindowElement(const PixelWindows& w, int index)
+      : channels(static_cast<int>(w.channels)), kernel_width(static_cast<int>(w.kernel_width)) {
+    const int tap = index / channels;
+    channel = index % channels;
+    x = tap % kernel_width;
+    y = tap / kernel_width;
+  }
+
+  __device__ void advance() {
+    if (++channel < channels) return;
+    channel = 0;
+    if (++x < kernel_width) return;
+    x = 0;
+    ++y;
+  }
+};
+
+// Rows of the grid are frames. A thread writes 16 bytes; a frame has fewer than 2^31 of them.
 template <typename Word>
 __global__ void windows_kernel(PixelWindows w) {
   constexpr int kCount = 16 / sizeof(Word);
   struct alignas(16) Words {
     Word values[kCount];
   };
-  const int64_t pieces = w.window / kCount;
-  const int64_t pixels = w.height * w.width;
-  const int64_t items = (w.frames_before + w.frames) * pixels * pieces;
-  for (int64_t i = grid_first(); i < items; i += grid_step()) {
-    const int64_t t = i / pieces / pixels;
-    const int64_t pixel = i / pieces % pixels;
-    const auto* frame =
-        t < w.frames_before
-            ? static_cast<const Word*>(w.before) + t * pixels * w.channels
-            : static_cast<const Word*>(w.x) + (t - w.frames_before) * pixels * w.channels;
-    const int y = static_cast<int>(pixel / w.width);
-    const int x = static_cast<int>(pixel % w.width);
-    const int first = static_cast<int>(i % pieces) * kCount;
-    Words words;
+  const auto pieces = static_cast<uint32_t>(w.window / kCount);
+  const auto width = static_cast<uint32_t>(w.width);
+  const auto items = static_cast<uint32_t>(w.height) * width * pieces;
+  const int64_t plane = w.height * w.width * w.channels;
+  for (int64_t t = blockIdx.y; t < w.frames_before + w.frames; t += gridDim.y) {
+    const Word* frame = t < w.frames_before
+                            ? static_cast<const Word*>(w.before) + t * plane
+                            : static_cast<const Word*>(w.x) + (t - w.frames_before) * plane;
+    for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < items;
+         i += gridDim.x * blockDim.x) {
+      const uint32_t pixel = i / pieces;
+      const int y = static_cast<int>(pixel / width - w.pad_before);
+      const int x = static_cast<int>(pixel % width - w.pad_before);
+      WindowElement element(w, static_cast<int>(i % pieces) * kCount);
+      Words words;
 #pragma unroll
-    for (int j = 0; j < kCount; ++j) {
-      words.values[j] = window_element(w, frame, y, x, first + j);
+      for (int j = 0; j < kCount; ++j, element.advance()) {
+        const int from_y = y + element.y;
+        const int from_x = x + element.x;
+        const bool exists = element.y < w.kernel_height && from_y >= 0 && from_y < w.height &&
+                            from_x >= 0 && from_x < w.width;
+        words.values[j] =
+            exists ? frame[(from_y * w.width + from_x) * element.channels + element.channel]
+                   : Word{0};
+      }
+      static_cast<Words*>(w.y)[t * items + i] = words;
     }
-    static_cast<Words*>(w.y)[i] = words;
   }
 }
 
@@ -183,12 +202,14 @@ cudaError_t spread_pixels(const PixelSpread& spread, cudaStream_t stream) {
 }
 
 cudaError_t gather_windows(const PixelWindows& windows, cudaStream_t stream) {
-  const int64_t pixels = (windows.frames_before + windows.frames) * windows.height * windows.width;
-  const unsigned blocks = grid_for(pixels * windows.window * windows.element_bytes / 16);
+  constexpr int64_t kMostRows = 65535;
+  const int64_t bytes = windows.height * windows.width * windows.window * windows.element_bytes;
+  const int64_t frames = windows.frames_before + windows.frames;
+  const dim3 grid(grid_for(bytes / 16), static_cast<unsigned>(std::min(frames, kMostRows)));
   if (windows.element_bytes == 4) {
-    windows_kernel<uint32_t><<<blocks, kGridThreads, 0, stream>>>(windows);
+    windows_kernel<uint32_t><<<grid, kGridThreads, 0, stream>>>(windows);
   } else {
-    windows_kernel<uint16_t><<<blocks, kGridThreads, 0, stream>>>(windows);
+    windows_kernel<uint16_t><<<grid, kGridThreads, 0, stream>>>(windows);
   }
   return cudaGetLastError();
 }
