@@ -29,8 +29,9 @@ struct StreamOptions {
   std::function<void(int64_t done, int64_t total)> progress = {};
   // Polled per work item, from any thread; true ends in Error kCancelled.
   std::function<bool()> cancelled = {};
-  // Called from the pushing thread after each step of a Plan with what it did and how long it took;
-  // empty: no clock is read.
+  // Called from the pushing thread after each step of a Plan, and each copy of frames or latents
+  // into and out of it, with what it did, how long it took and a way to read what it made. What it
+  // throws ends the push. Empty: no clock is read.
   std::function<void(const StepEvent&)> observer = {};
 };
 

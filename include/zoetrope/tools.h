@@ -46,11 +46,22 @@ struct ValueShape {
   int64_t channels = 0;
 };
 
-// One step of a Plan, done: what StreamOptions::observer gets. Views hold during the call.
+// A value that a step made. It holds during the observer's call.
+struct StepResult {
+  std::string_view name;  // the published layer's, whatever passes did: the same in every Plan
+  ValueShape shape;
+  DType dtype = DType::kFloat32;
+  // Copies all of it to the host as float32 (frames, height, width, channels). What is not read
+  // costs nothing.
+  std::function<void(float* values)> read = {};
+};
+
+// One step of a Plan, or a copy between the caller's tensors and a value, done: what
+// StreamOptions::observer gets. Views hold during the call.
 struct StepEvent {
   std::string_view entry;   // "encode.first", "encode.next", "decode.first" or "decode.next"
   std::string_view name;    // of the value it makes: the published layer's
-  std::string_view op;      // "conv", "attention", "carry", ...
+  std::string_view op;      // "conv", "attention", "carry", ...; "copy_in", "copy_out" of a copy
   std::string_view kernel;  // that ran it
   ValueShape x;             // what it reads first
   ValueShape y;             // what it makes
@@ -61,8 +72,11 @@ struct StepEvent {
   // Multiplications and additions by the op's definition, counted one each; a kernel may get by
   // with fewer, as Winograd's convs do with 4/9.
   double flops = 0;
-  double bytes = 0;    // each operand, result and constant once
-  double seconds = 0;  // on the device
+  double bytes = 0;    // each operand, result and constant once; of a copy, those of the value
+  double seconds = 0;  // on the device; of a copy, until the caller's thread goes on
+  int64_t memory = 0;  // bytes that values hold during the step, as planned; histories apart
+  // What it made; of copy_in the input, as the first step reads it. A carry only copies: none.
+  std::vector<StepResult> results = {};
 };
 
 struct TensorDescription {

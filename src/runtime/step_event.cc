@@ -2,9 +2,21 @@
 #include "runtime/step_event.h"
 
 #include <initializer_list>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
 
 namespace zoetrope {
 namespace {
+
+ValueShape shape_of(const Extent& extent, const Launch& launch) {
+  return {.frames = extent.frame_count(launch.n),
+          .height = launch.height / extent.stride,
+          .width = launch.width / extent.stride,
+          .channels = extent.channels};
+}
 
 // Of the first of the roles that the step has.
 ValueShape shape_of(const Plan& plan, const Step& step, const Launch& launch,
@@ -12,11 +24,7 @@ ValueShape shape_of(const Plan& plan, const Step& step, const Launch& launch,
   for (const char* role : roles) {
     const auto found = step.buffers.find(role);
     if (found == step.buffers.end()) continue;
-    const Extent& extent = plan.buffers[static_cast<size_t>(found->second)].extent;
-    return {.frames = extent.frame_count(launch.n),
-            .height = launch.height / extent.stride,
-            .width = launch.width / extent.stride,
-            .channels = extent.channels};
+    return shape_of(plan.buffers[static_cast<size_t>(found->second)].extent, launch);
   }
   return {};
 }
@@ -26,9 +34,55 @@ int64_t attribute(const Step& step, const char* name) {
   return found == step.attributes.end() ? 0 : found->second;
 }
 
+StepResult result_of(const Backend& backend, const Plan& plan, const std::string& name,
+                     int32_t buffer, const Launch& launch) {
+  const auto index = static_cast<size_t>(buffer);
+  const Extent& extent = plan.buffers[index].extent;
+  const std::byte* data = launch.buffers[index];
+  const int64_t bytes = extent.bytes(launch.n, launch.height, launch.width);
+  const auto read = [&backend, dtype = extent.dtype, data, bytes](float* values) {
+    if (dtype == DType::kFloat32) return backend.copy_to_host(values, data, bytes);
+    std::vector<std::byte> copy(static_cast<size_t>(bytes));
+    backend.copy_to_host(copy.data(), data, bytes);
+    convert_to_float(copy.data(), dtype, bytes / size_of(dtype), values);
+  };
+  return {.name = name, .shape = shape_of(extent, launch), .dtype = extent.dtype, .read = read};
+}
+
+// y has the step's name. What a conv makes beside it always has a buffer of its own, and that
+// buffer its name; y may have taken the buffer of an operand, and kept that one's.
+std::vector<StepResult> results_of(const Backend& backend, const Plan& plan, const Step& step,
+                                   const Launch& launch) {
+  std::vector<StepResult> results;
+  const auto y = step.buffers.find("y");
+  if (y != step.buffers.end()) {
+    results.push_back(result_of(backend, plan, step.name, y->second, launch));
+  }
+  const auto activated = step.buffers.find("activated");
+  if (activated != step.buffers.end()) {
+    const Buffer& buffer = plan.buffers[static_cast<size_t>(activated->second)];
+    const std::string& name = results.empty() ? step.name : buffer.name;
+    results.push_back(result_of(backend, plan, name, activated->second, launch));
+  }
+  return results;
+}
+
+// Bytes of the values that are live in the step of this index.
+int64_t live_bytes(const Plan& plan, std::ptrdiff_t step, const Launch& launch) {
+  int64_t bytes = 0;
+  for (const Buffer& buffer : plan.buffers) {
+    const bool live = buffer.first_step <= step && step <= buffer.last_step;
+    if (live && buffer.kind != BufferKind::kState) {
+      bytes += buffer.bytes(launch.n, launch.height, launch.width);
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 
-StepEvent step_event(const Plan& plan, const Step& step, const Launch& launch, double seconds) {
+StepEvent step_event(const Backend& backend, const Plan& plan, const Step& step,
+                     const Launch& launch, double seconds) {
   const Work work = work_of(plan, step, launch.n, launch.height, launch.width);
   return {.entry = plan.entry,
           .name = step.name,
@@ -41,7 +95,30 @@ StepEvent step_event(const Plan& plan, const Step& step, const Launch& launch, d
           .taps_width = attribute(step, "kernel_width"),
           .flops = work.flops,
           .bytes = work.bytes,
-          .seconds = seconds};
+          .seconds = seconds,
+          .memory = live_bytes(plan, &step - plan.steps.data(), launch),
+          .results = results_of(backend, plan, step, launch)};
+}
+
+StepEvent copy_event(const Backend& backend, const Plan& plan, CopyKind kind, const Launch& launch,
+                     double seconds) {
+  const bool in = kind == CopyKind::kIn;
+  const int32_t buffer = in ? plan.input : plan.output;
+  const Buffer& value = plan.buffers[static_cast<size_t>(buffer)];
+  const std::string& name = in ? value.name : plan.steps.back().name;
+  const ValueShape shape = shape_of(value.extent, launch);
+  StepEvent event = {
+      .entry = plan.entry,
+      .name = name,
+      .op = in ? "copy_in" : "copy_out",
+      .kernel = "edge_copy",
+      .x = shape,
+      .y = shape,
+      .bytes = static_cast<double>(value.extent.bytes(launch.n, launch.height, launch.width)),
+      .seconds = seconds,
+      .memory = live_bytes(plan, in ? 0 : std::ssize(plan.steps) - 1, launch)};
+  if (in) event.results.push_back(result_of(backend, plan, name, buffer, launch));
+  return event;
 }
 
 }  // namespace zoetrope

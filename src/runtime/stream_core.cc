@@ -6,7 +6,6 @@
 
 #include "base/fail.h"
 #include "base/shape.h"
-#include "runtime/step_event.h"
 
 namespace zoetrope {
 namespace {
@@ -198,7 +197,7 @@ void StreamCore::run_plan(const Program& program, const Launch& launch) {
   }
   if (options_.observer) {
     control.observer = [&](const Step& step, const Launch& at, double seconds) {
-      options_.observer(step_event(program.plan, step, at, seconds));
+      options_.observer(step_event(backend(), program.plan, step, at, seconds));
     };
   }
   backend().run(program.plan, launch, control);

@@ -2,6 +2,7 @@
 // What encoding and decoding streams share: memory, histories, and running entries.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "backend/backend.h"
 #include "compiler/memory_plan.h"
 #include "runtime/autoencoder_implementation.h"
+#include "runtime/step_event.h"
 #include "zoetrope/stream.h"
 
 namespace zoetrope {
@@ -102,10 +104,22 @@ class StreamCore {
   template <typename Fill, typename Take>
   void run(const Program& program, int64_t n, bool keep_history, const Fill& fill,
            const Take& take) {
+    const Plan& plan = program.plan;
     const Launch launch = make_launch(program, n, keep_history);
-    fill(value_view(program.plan, program.plan.input, launch));
+    copy_and_observe(plan, CopyKind::kIn, launch,
+                     [&] { fill(value_view(plan, plan.input, launch)); });
     run_plan(program, launch);
-    take(value_view(program.plan, program.plan.output, launch));
+    copy_and_observe(plan, CopyKind::kOut, launch,
+                     [&] { take(value_view(plan, plan.output, launch)); });
+  }
+
+  template <typename Copy>
+  void copy_and_observe(const Plan& plan, CopyKind kind, const Launch& launch, const Copy& copy) {
+    if (!options_.observer) return copy();
+    const auto start = std::chrono::steady_clock::now();
+    copy();
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    options_.observer(copy_event(backend(), plan, kind, launch, elapsed.count()));
   }
 
   Launch make_launch(const Program& program, int64_t n, bool keep_history) const;

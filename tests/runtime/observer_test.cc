@@ -2,6 +2,8 @@
 // What is told of the work: step by step, and of the model as a whole.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,7 +24,22 @@ struct Seen {
   double flops = 0;
   double bytes = 0;
   double seconds = 0;
+  int64_t memory = 0;
+  std::map<std::string, std::vector<float>> results = {};
 };
+
+bool is_copy(const Seen& seen) { return seen.op.starts_with("copy_"); }
+
+std::map<std::string, std::vector<float>> read_results(const StepEvent& event) {
+  std::map<std::string, std::vector<float>> values;
+  for (const StepResult& result : event.results) {
+    const ValueShape& shape = result.shape;
+    std::vector<float>& read = values[std::string(result.name)];
+    read.resize(static_cast<size_t>(shape.frames * shape.height * shape.width * shape.channels));
+    result.read(read.data());
+  }
+  return values;
+}
 
 // Two latents, decoded; what the observer saw, and the frames.
 struct Decoded {
@@ -35,12 +52,14 @@ StreamOptions options() {
   options.height = kHeight;
   options.width = kWidth;
   options.video = {Layout::kTHWC, Range::kSigned, DType::kFloat32};
+  options.clamp = false;
   return options;
 }
 
-Autoencoder load(const std::vector<std::string>& disabled = {}) {
+Autoencoder load(const std::vector<std::string>& disabled = {}, DType dtype = DType::kFloat32) {
   LoadOptions options;
-  options.decode_dtype = DType::kFloat32;
+  options.device = "cpu";
+  options.decode_dtype = dtype;
   options.encoder = false;
   options.disabled_passes = disabled;
   return Autoencoder::load("random:8:5", options);
@@ -57,7 +76,9 @@ Decoded decode(const Autoencoder& model, bool observed) {
                               .y = event.y,
                               .flops = event.flops,
                               .bytes = event.bytes,
-                              .seconds = event.seconds});
+                              .seconds = event.seconds,
+                              .memory = event.memory,
+                              .results = read_results(event)});
     };
   }
   std::vector<float> latents(16 * 2 * (kHeight / 8) * (kWidth / 8), 0.5F);
@@ -88,6 +109,82 @@ TEST(Observer, SeesEachStepWithItsShapeAndWork) {
   EXPECT_GT(entries["decode.next"], entries["decode.first"]) << "it has time convs";
   ASSERT_FALSE(decoded.seen.empty());
   EXPECT_EQ(decoded.seen.front().x.channels, 16);
+}
+
+TEST(Observer, SeesTheCopiesAroundEachEntry) {
+  const Decoded decoded = decode(load(), true);
+  const std::vector<Seen>& seen = decoded.seen;
+  ASSERT_FALSE(seen.empty());
+  EXPECT_EQ(seen.front().op, "copy_in");
+  EXPECT_EQ(seen.back().op, "copy_out");
+  EXPECT_EQ(std::ranges::count_if(seen, is_copy), 4);
+  EXPECT_EQ(seen.back().bytes, 4 * kHeight * kWidth * 3 * 4) << "four frames of float32";
+}
+
+TEST(Observer, ReadsWhatTheCallerGets) {
+  const Decoded decoded = decode(load(), true);
+  std::vector<float> video;
+  for (const Seen& step : decoded.seen) {
+    const auto found = step.results.find("decoder.head.2");
+    if (found != step.results.end()) {
+      video.insert(video.end(), found->second.begin(), found->second.end());
+    }
+  }
+  EXPECT_TRUE(video == decoded.video);
+}
+
+TEST(Observer, ReadsTheInputAsTheModelSeesIt) {
+  const Autoencoder model = load();
+  const Decoded decoded = decode(model, true);
+  const std::vector<float>& latent = decoded.seen.front().results.at("latent");
+  ASSERT_EQ(latent.size(), 16U * (kHeight / 8) * (kWidth / 8));
+  for (size_t channel = 0; channel < 16; ++channel) {
+    const ModelInfo& info = model.info();
+    EXPECT_FLOAT_EQ(latent[channel], 0.5F * info.latents_std[channel] + info.latents_mean[channel]);
+  }
+}
+
+// What Plans of other passes or types have in common is compared by name.
+TEST(Observer, NamesValuesAlikeInEveryPlan) {
+  std::map<std::string, std::vector<float>> reference;
+  const std::vector<std::string> all = {"fold-linear",   "fold-upsample", "fuse-interleave",
+                                        "fuse-residual", "fuse-shortcut", "fuse-silu",
+                                        "fuse-norm"};
+  for (const Seen& step : decode(load(all), true).seen) {
+    for (const auto& [name, values] : step.results) reference[step.entry + name] = values;
+  }
+  for (const auto& [dtype, tolerance] :
+       {std::pair{DType::kFloat32, 1e-5F}, {DType::kBFloat16, 0.1F}}) {
+    int compared = 0;
+    for (const Seen& step : decode(load({}, dtype), true).seen) {
+      for (const auto& [name, values] : step.results) {
+        SCOPED_TRACE(step.entry + " " + name);
+        const std::vector<float>& expected = reference.at(step.entry + name);
+        ASSERT_EQ(values.size(), expected.size());
+        float largest = 0;
+        float error = 0;
+        for (size_t i = 0; i < values.size(); ++i) {
+          largest = std::max(largest, std::abs(expected[i]));
+          error = std::max(error, std::abs(values[i] - expected[i]));
+        }
+        EXPECT_LE(error, tolerance * largest);
+        ++compared;
+      }
+    }
+    EXPECT_GT(compared, 80);
+  }
+}
+
+TEST(Observer, SaysHowMuchValuesHold) {
+  const Autoencoder model = load();
+  const MemoryNeeded needed = model.memory_needed_decode(options());
+  int64_t most = 0;
+  for (const Seen& step : decode(model, true).seen) {
+    EXPECT_GT(step.memory, 0) << step.op;
+    most = std::max(most, step.memory);
+  }
+  EXPECT_LE(most, needed.arena);
+  EXPECT_GE(most, needed.arena / 2) << "the layout wastes less than half";
 }
 
 TEST(Observer, ChangesNoResult) {
