@@ -10,6 +10,8 @@ examples:
       build/release/bench/kernels/kernels_bench --benchmark_format=json --benchmark_filter=f32_avx3
   bench/record.py docs/performance/model.jsonl \\
       build/release/cli/zoetrope bench encode --weights random --json -
+  bench/record.py docs/performance/sweep.jsonl \\
+      build/release/cli/zoetrope bench decode --sweep --weights random --json -
 """
 
 from __future__ import annotations
@@ -50,6 +52,12 @@ def kept_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return aggregates or rows
 
 
+def kind_of(context: dict[str, Any]) -> str:
+    if context.get("executable") != "zoetrope":
+        return "kernel"
+    return "sweep" if context.get("sweep") else "model"
+
+
 def main() -> None:
     if len(sys.argv) < 3 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
@@ -57,7 +65,7 @@ def main() -> None:
     result = run(command)
     context = result["context"]
     heading = {
-        "kind": "model" if context.get("executable") == "zoetrope" else "kernel",
+        "kind": kind_of(context),
         "command": measurement.command_line(command),
         "commit": measurement.commit(),
         "machine": measurement.machine(),

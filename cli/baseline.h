@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/bench_rows.h"
+#include "cli/earlier_result.h"
 
 namespace zoetrope::cli {
 
@@ -15,9 +16,10 @@ class Baseline {
   // Throws kIo if the file cannot be read or is not what `zoetrope bench --json` writes.
   explicit Baseline(const std::string& path);
 
-  // Throws kInvalidArgument, naming what differs, unless the job is the same. Returns in words what
-  // else differs: machine, version, passes.
-  std::vector<std::string> check(const nlohmann::ordered_json& context) const;
+  // See EarlierResult.
+  std::vector<std::string> check(const nlohmann::ordered_json& context) const {
+    return result_.check(context);
+  }
 
   // For each row and column new / old, and whether that is better or worse. Rows that the baseline
   // does not have are left out.
@@ -26,8 +28,7 @@ class Baseline {
  private:
   const BenchRow* row_like(const BenchRow& row) const;
 
-  std::string path_;
-  nlohmann::ordered_json context_;
+  EarlierResult result_;
   std::vector<BenchRow> rows_;
 };
 

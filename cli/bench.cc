@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fail.h"
@@ -87,7 +89,7 @@ void run_repetitions(const Options& options) {
   }
 
   job.verify();
-  const std::string title = job_title(job);
+  const std::string title = job_title(job.name(), job);
   const Measured measured = measure(job, asked);
   const std::vector<BenchRow> rows = bench_rows(values_of(measured, job));
 
@@ -99,11 +101,68 @@ void run_repetitions(const Options& options) {
   file.write({{"context", context}, {"benchmarks", bench_json(rows, job.name(), job.threads())}});
 }
 
+// Of all its jobs.
+std::string sweep_name(const MeasuredJob& job) {
+  return fmt::format("sweep of {}/{}/base_dim:{}/threads:{}", job.decode() ? "decode" : "encode",
+                     name_of(job.dtype()), job.base_dim(), job.threads());
+}
+
+std::string sweep_heading() {
+  return fmt::format("{:<12}{:>7}{:>12}{:>12}{:>11}{:>14}{:>14}{:>13}\n", "size", "frames", "time",
+                     "frames/s", "Mpixel/s", "first output", "peak memory", "library");
+}
+
+// Of the median.
+std::string sweep_line(const MeasuredJob& job, const BenchValues& values) {
+  const auto pixels = static_cast<double>(job.size().width * job.size().height);
+  return fmt::format(
+      "{:<12}{:>7}{:>9.1f} ms{:>12.2f}{:>11.3f}{:>11.1f} ms{:>10.1f} MiB{:>9.1f} MiB\n",
+      fmt::format("{}x{}", job.size().width, job.size().height), job.frames(), values[kTime],
+      values[kFramesPerSecond], values[kFramesPerSecond] * pixels / 1e6, values[kFirstOutput],
+      values[kPeakMemory] / kMebi, values[kLibraryMemory] / kMebi);
+}
+
+BenchValues median_of(const std::vector<BenchRow>& rows) {
+  for (const BenchRow& row : rows) {
+    if (row.aggregate == "median") return row.values;
+  }
+  return rows.front().values;
+}
+
+// Every number of frames at every size, on one model.
+void run_sweep(const Options& options) {
+  const MeasureOptions& asked = options.measure;
+  ResultFile file(options);
+  Report report(options, asked.json == "-");
+  MeasuredJob job(options, report);
+  nlohmann::ordered_json context = result_context(options, job);
+  context["sweep"] = true;
+  for (const char* of_one_job : {"frames", "width", "height"}) context.erase(of_one_job);
+  for (const media::FrameSize& size : asked.sizes) {
+    for (const int64_t frames : asked.frame_counts) job.change(frames, size);  // refuses at once
+  }
+  const std::string text = job_title(sweep_name(job), job) + sweep_heading();
+  if (!options.quiet) std::fputs(text.c_str(), file.table());
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const media::FrameSize& size : asked.sizes) {
+    for (const int64_t frames : asked.frame_counts) {
+      job.change(frames, size);
+      if (list.empty()) job.verify();
+      reset_peak_resident_memory();
+      const std::vector<BenchRow> rows = bench_rows(values_of(measure(job, asked), job));
+      if (!options.quiet) std::fputs(sweep_line(job, median_of(rows)).c_str(), file.table());
+      for (auto& row : bench_json(rows, job.name(), job.threads())) list.push_back(std::move(row));
+    }
+  }
+  file.write({{"context", context}, {"benchmarks", list}});
+}
+
 }  // namespace
 
 int run_bench(const Options& options) {
   check_weights(options);
-  run_interruptible([&] { run_repetitions(options); });
+  const bool sweep = !options.measure.sizes.empty();
+  run_interruptible([&] { sweep ? run_sweep(options) : run_repetitions(options); });
   return 0;
 }
 

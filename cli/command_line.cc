@@ -3,11 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "base/fail.h"
 #include "cli/help.h"
+#include "cli/suggestion.h"
 #include "zoetrope/version.h"
 
 namespace zoetrope::cli {
@@ -82,10 +82,14 @@ void add_weights(CLI::App* command, TypedOptions& typed) {
   add_device(command, typed);
 }
 
-void add_model(CLI::App* command, TypedOptions& typed) {
-  add_weights(command, typed);
+void add_threads(CLI::App* command, TypedOptions& typed) {
   option(command, kModel, "--threads", "N", typed.threads,
          "worker threads (default 0: one per core); results do not depend on it");
+}
+
+void add_model(CLI::App* command, TypedOptions& typed) {
+  add_weights(command, typed);
+  add_threads(command, typed);
   option(command, kModel, "--memory-limit", "SIZE", typed.memory_limit,
          "for weights and work together, e.g. 4GiB or 500MB; refuses at once what cannot fit");
   option(command, kModel, "--frames-per-step", "N", typed.frames_per_step,
@@ -139,6 +143,17 @@ void add_checking(CLI::App* command, TypedOptions& typed, const char* reference)
          "largest error allowed, as a share of REF's largest value (default 1e-5)");
 }
 
+void add_debugging(CLI::App* command, TypedOptions& typed) {
+  flag(command, kChecking, "--check-finite", typed.check_finite,
+       "stop at the first step that makes NaN or infinity, and say whether the input or the "
+       "weights are at fault");
+  option(command, kChecking, "--dump", "DIR", typed.dump,
+         "write values to DIR/NAME.FIRST-LAST.npy, float32 [frames, height, width, channels]; "
+         "FIRST and LAST count the value's frames from 0");
+  option(command, kChecking, "--steps", "GLOB", typed.steps,
+         "which: names of the published layers, with * and ?, e.g. 'decoder.middle.*'");
+}
+
 void add_progress(CLI::App* command, TypedOptions& typed) {
   option(command, kReport, "--progress", "KIND", typed.progress,
          "auto, bar, lines, json or none, on standard error (default auto: a bar on a terminal)");
@@ -162,6 +177,7 @@ void add_encode(CLI::App* command, TypedOptions& typed) {
        "also write the raw `mean` and `logvar`, for training; .safetensors only");
   add_model(command, typed);
   add_checking(command, typed, "compare with these latents; exit status 1 if they differ");
+  add_debugging(command, typed);
   add_report(command, typed);
 }
 
@@ -178,6 +194,7 @@ void add_decode(CLI::App* command, TypedOptions& typed) {
          "always raw)");
   add_model(command, typed);
   add_checking(command, typed, "compare with this video; exit status 1 if they differ");
+  add_debugging(command, typed);
   add_report(command, typed);
 }
 
@@ -189,6 +206,7 @@ void add_roundtrip(CLI::App* command, TypedOptions& typed) {
   add_fitting(command, typed);
   add_model(command, typed);
   add_checking(command, typed, "compare with this video; exit status 1 if they differ");
+  add_debugging(command, typed);
   add_report(command, typed);
 }
 
@@ -234,6 +252,29 @@ void add_convert(CLI::App* command, TypedOptions& typed) {
   add_report(command, typed);
 }
 
+void add_check(CLI::App* command, TypedOptions& typed) {
+  command
+      ->add_option("CLIP", typed.inputs,
+                   "video, image, folder of images or array, as for encode (default: made up)")
+      ->group(kInputs)
+      ->type_name("");
+  option(command, kInputs, "--frames", "N", typed.frames,
+         "of the clip's frames, the first N, down to 4k+1 (default 9)");
+  option(command, kInputs, "--size", "WxH", typed.size,
+         "scale the clip to WxH pixels, or make one up of that size (default: the clip's own, or "
+         "128x128); a step's values are held in memory");
+  option(command, kChecking, "--against", "SIDE", typed.against,
+         "the reference: a type, a device, or both, e.g. float32 or cpu,float32 (default float32; "
+         "with --disable-pass, the same with every pass on)");
+  option(command, kChecking, "--tolerance", "X", typed.tolerance,
+         "largest error allowed in any step: max/largest between two float32 sides (default "
+         "2e-5), else rms/rms (default 0.036)");
+  add_weights(command, typed);
+  add_threads(command, typed);
+  add_progress(command, typed);
+  flag(command, kReport, "--json", typed.json, "one JSON object on standard output");
+}
+
 // `repetitions` and `json`: their help.
 void add_measured(CLI::App* command, TypedOptions& typed, const char* repetitions,
                   const char* json) {
@@ -243,11 +284,16 @@ void add_measured(CLI::App* command, TypedOptions& typed, const char* repetition
   option(command, kJob, "--frames", "N", typed.frames, "of the made-up video: 4k+1 (default 17)");
   option(command, kJob, "--size", "WxH", typed.size,
          "of the video in pixels, for decode too: multiples of 8 (default 256x256)");
+  if (command->get_name() == "bench") {
+    flag(command, kJob, "--sweep", typed.sweep,
+         "run every frame count at every size, a row each: --frames and --size take lists "
+         "(defaults: 1,5,9,17,33 and 64x64,128x128,192x192; one run each, no warm-up)");
+  }
   option(command, kJob, "--repetitions", "N", typed.repetitions, repetitions);
   option(command, kJob, "--warmup", "N", typed.warmup,
          "runs of the same job before, that do not count (default 1)");
   option(command, kReport, "--json", "FILE", typed.json_file, json);
-  flag(command, kReport, "-y,--overwrite", typed.overwrite, "replace an existing FILE");
+  flag(command, kReport, "-y,--overwrite", typed.overwrite, "replace existing files");
 }
 
 void add_bench(CLI::App* command, TypedOptions& typed) {
@@ -267,6 +313,15 @@ void add_profile(CLI::App* command, TypedOptions& typed) {
   option(command, kReport, "--by", "ROW", typed.row,
          "what a row stands for: layer (kernel and shape), kernel, or step (each on its own, by "
          "its published name) (default layer)");
+  option(command, kReport, "--trace", "FILE", typed.trace,
+         "also write the last run in the Chrome trace event format, for https://ui.perfetto.dev: "
+         "entries, steps, copies and memory over time");
+  option(command, kReport, "--html", "FILE", typed.html,
+         "also write a page with the slowest steps, the roofline, the time line of one entry and "
+         "memory over time; it needs no network");
+  option(command, kReport, "--baseline", "OLD", typed.baseline,
+         "compare step by step with the profile of the same job that --json wrote earlier, here "
+         "and on the page");
   add_model(command, typed);
   add_progress(command, typed);
 }
@@ -291,6 +346,9 @@ const CommandEntry kCommands[] = {
      kCompileExamples, add_compile},
     {Command::kConvert, "convert", "Write a checkpoint in another format, type or naming",
      kConvertExamples, add_convert},
+    {Command::kCheck, "check",
+     "Compare two types, devices or compilations of a model, step by step", kCheckExamples,
+     add_check},
     {Command::kBench, "bench", "Measure how fast and in how much memory this machine codes",
      kBenchExamples, add_bench},
     {Command::kProfile, "profile", "Tell where the time of encoding or decoding goes",
@@ -315,33 +373,6 @@ void build(Parser& parser) {
     command->allow_extras();
     entry.add(command, parser.typed);
   }
-}
-
-// The number of letters to insert, delete or replace to make `a` of `b` (Levenshtein).
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
-// "; did you mean X?" or nothing.
-std::string suggestion(const std::string& word, const std::vector<std::string>& names) {
-  if (names.empty()) return "";
-  const auto closer = [&](const std::string& a, const std::string& b) {
-    return distance(word, a) < distance(word, b);
-  };
-  const std::string& nearest = *std::min_element(names.begin(), names.end(), closer);
-  const bool near = distance(word, nearest) <= std::max<size_t>(1, nearest.size() / 3);
-  return near ? "; did you mean " + nearest + "?" : "";
 }
 
 std::vector<std::string> command_names() {
@@ -413,6 +444,7 @@ void check_empty_words(const std::vector<std::string>& arguments) {
 void add_names(const CLI::App& command, const std::vector<std::string>& names,
                TypedOptions& typed) {
   const bool takes_inputs = command.get_option_no_throw("INPUT") != nullptr ||
+                            command.get_option_no_throw("CLIP") != nullptr ||
                             command.get_option_no_throw("FILE") != nullptr;
   if (!takes_inputs && !names.empty()) {
     fail(ErrorCode::kInvalidArgument, "{}: one argument too many. See zoetrope {} --help", names[0],

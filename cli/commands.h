@@ -12,6 +12,7 @@ int run_roundtrip(const Options& options);
 int run_compile(const Options& options);
 int run_inspect(const Options& options);
 int run_convert(const Options& options);
+int run_check(const Options& options);
 int run_bench(const Options& options);
 int run_profile(const Options& options);
 int run_devices(const Options& options);

@@ -10,6 +10,7 @@
 #include "cli/batch.h"
 #include "cli/coding.h"
 #include "cli/commands.h"
+#include "cli/debugging.h"
 #include "cli/fit.h"
 #include "cli/interrupt.h"
 #include "cli/model.h"
@@ -39,8 +40,12 @@ bool is_picture(const std::string& path) {
 class DecodeCommand {
  public:
   DecodeCommand(const Options& options, const Jobs& jobs, Report& report,
-                const std::optional<Reference>& reference)
-      : options_(options), jobs_(jobs), report_(report), reference_(reference) {}
+                const std::optional<Reference>& reference, Debugging& debugging)
+      : options_(options),
+        jobs_(jobs),
+        report_(report),
+        reference_(reference),
+        debugging_(debugging) {}
 
   void prepare() {
     if (!jobs_.many) reader_ = open(jobs_.jobs.at(0));
@@ -64,6 +69,7 @@ class DecodeCommand {
       if (kept && writer->frames() > 0) keep(target.frames, *writer);
       throw;
     }
+    debugging_.finish();
     writer->finish();
     report_.progress().finish();
 
@@ -124,6 +130,9 @@ class DecodeCommand {
     const double stride = static_cast<double>(model_->info().temporal_stride);
     settings.stream.scale = latents.scale;
     settings.stream.cancelled = interrupted;
+    const int64_t pixels = model_->info().spatial_stride;
+    debugging_.observe(settings.stream, *model_, job.input, latents.height * pixels,
+                       latents.width * pixels);
     settings.stream.progress = [&](int64_t done, int64_t total) {
       const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0;
       report_.progress().show(static_cast<double>(frames) + share * (frames > 0 ? stride : 1));
@@ -160,6 +169,7 @@ class DecodeCommand {
   const Jobs& jobs_;
   Report& report_;
   const std::optional<Reference>& reference_;
+  Debugging& debugging_;
   std::optional<Autoencoder> model_;
   std::unique_ptr<media::LatentReader> reader_;  // of a single input, opened before the weights
 };
@@ -173,10 +183,11 @@ int run_decode(const Options& options) {
   try_video_output(jobs);
   std::optional<Reference> reference;
   if (!options.expect.empty()) reference = Reference::video(options.expect);
+  Debugging debugging(options, jobs);
   const bool pipe = jobs.jobs.at(0).output == "-";
   if (pipe) end_on_closed_pipe();
   Report report(options, pipe);
-  DecodeCommand command(options, jobs, report, reference);
+  DecodeCommand command(options, jobs, report, reference, debugging);
   return run_jobs(jobs,
                   {[&] { command.prepare(); }, [&](const Job& job) { return command.code(job); },
                    reference, options.tolerance},

@@ -5,6 +5,7 @@
 #include "cli/batch.h"
 #include "cli/coding.h"
 #include "cli/commands.h"
+#include "cli/debugging.h"
 #include "cli/model.h"
 #include "cli/video_input.h"
 #include "media/file_kind.h"
@@ -17,8 +18,12 @@ namespace {
 class EncodeCommand {
  public:
   EncodeCommand(const Options& options, const Jobs& jobs, Report& report,
-                const std::optional<Reference>& reference)
-      : options_(options), report_(report), reference_(reference), input_(options, jobs, report) {}
+                const std::optional<Reference>& reference, Debugging& debugging)
+      : options_(options),
+        report_(report),
+        reference_(reference),
+        debugging_(debugging),
+        input_(options, jobs, report) {}
 
   void prepare() {
     input_.wait_if_single();
@@ -40,9 +45,11 @@ class EncodeCommand {
                                    options_.posterior};
     settings.stream.scale = writer->scale();
     input_.follow(settings.stream, job.input);
+    debugging_.observe(settings.stream, *model_, job.input, fitted.height, fitted.width);
     Encoding encoding(*model_, settings,
                       [&](const media::LatentBlock& block) { writer->write(block); });
     const int64_t frames = input_.encode_all(encoding);
+    debugging_.finish();
     writer->finish(source(video, fitted, frames));
     report_.progress().finish();
 
@@ -89,6 +96,7 @@ class EncodeCommand {
   const Options& options_;
   Report& report_;
   const std::optional<Reference>& reference_;
+  Debugging& debugging_;
   VideoInput input_;
   std::optional<Autoencoder> model_;
 };
@@ -114,8 +122,9 @@ int run_encode(const Options& options) {
     const LatentScale scale = try_output(options, jobs);
     if (!options.expect.empty()) reference = Reference::latents(options.expect, scale);
   }
+  Debugging debugging(options, jobs);
   Report report(options, false);
-  EncodeCommand command(options, jobs, report, reference);
+  EncodeCommand command(options, jobs, report, reference, debugging);
   return run_jobs(jobs,
                   {[&] { command.prepare(); }, [&](const Job& job) { return command.code(job); },
                    reference, options.tolerance},

@@ -7,7 +7,7 @@
 namespace zoetrope::cli {
 
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitDifferent = 1;   // --expect found a difference
+inline constexpr int kExitDifferent = 1;   // --expect or check found a difference
 inline constexpr int kExitSomeFailed = 8;  // of many inputs
 
 inline int exit_code(ErrorCode code) {

@@ -68,11 +68,27 @@ Every tensor is kept, also those that the model does not use. A value too large 
 refused, and an output appears under its name when it is whole.
 )";
 
+const char* const kCheckExamples =
+    R"(  zoetrope check --weights wan_2.1_vae.safetensors               (16-bit against float32)
+  zoetrope check clip.mp4 --weights wan_2.1_vae.safetensors --size 256x256
+  zoetrope check --device cuda --against cpu,float32
+  zoetrope check --dtype float32 --disable-pass fuse-norm        (against every pass on)
+
+Runs the model two ways over one clip and compares what each step makes, matched by the published
+layer's name. Both decode the latents that the reference encoded. A row for each step:
+  rms, max error  of its values, over all frames
+  largest         absolute value on the reference's side
+  rms/rms         rms error over the rms of the reference's values
+  max/largest     max error over the largest value; <-- marks what is out of bounds
+Exit status 1 if anything is.
+)";
+
 const char* const kBenchExamples =
     R"(  zoetrope bench decode --weights random                         (made-up weights, full size)
   zoetrope bench encode --frames 81 --size 832x480 --dtype bfloat16 --json old.json
   zoetrope bench encode --frames 81 --size 832x480 --dtype bfloat16 --baseline old.json
   compare.py benchmarks old.json new.json                        (Google Benchmark's)
+  zoetrope bench decode --sweep --size 256x256,512x512 --frames 17,33,81
 
 Frames and latents are random, so no file is read but the weights. Before the clock starts, outputs
 are checked to be finite and two runs to give the same bits. A row for each repetition, then their
@@ -90,9 +106,12 @@ const char* const kProfileExamples =
     R"(  zoetrope profile decode --weights random
   zoetrope profile encode --size 832x480 --dtype bfloat16 --by kernel
   zoetrope profile decode --by step --json - --quiet | jq '.profile.rows[:5]'
+  zoetrope profile decode --html report.html --trace trace.json --json old.json
+  zoetrope profile decode --html report.html --baseline old.json
 
 A row for each group of steps, the slowest first; convs and other steps are also summed up apart:
-  calls, ms       steps run and the time they took in one run
+  calls, ms       steps run and the time they took in one run; copy_in and copy_out are the copies
+                  between frames or latents and the model's values
   share           of the whole time; with the time outside steps it sums to 100 %
   GFLOP, GB       multiplications and additions of the steps as planned; operands, results and
                   weights, once. Convs named winograd get by with 4/9 of them, those named
@@ -169,8 +188,10 @@ std::string usage(const CLI::App* app) {
   std::string line = "usage: zoetrope " + app->get_name();
   for (const CLI::Option* option : app->get_options()) {
     if (!option->get_positional()) continue;
-    const bool many = option->get_name(true, false) == "INPUT";
-    line += " " + option->get_name(true, false) + (many ? "..." : "");
+    const std::string name = option->get_name(true, false);
+    const bool many = name == "INPUT";
+    const bool optional = name == "CLIP";
+    line += optional ? " [" + name + "]" : " " + name + (many ? "..." : "");
   }
   if (app->get_option_no_throw("--output") != nullptr) line += " -o OUTPUT";
   return line + " [OPTION...]\n";
@@ -204,9 +225,9 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/,
   page += section(app, last);
   if (app->get_parent() == nullptr) {
     page +=
-        "\nExit status: 0 done, 1 --expect found a difference, 2 wrong usage, 3 input or output, "
-        "4 weights,\n5 unsupported, 6 memory, 7 device, 8 some of many inputs failed, 70 a bug, "
-        "130 interrupted.\n";
+        "\nExit status: 0 done, 1 --expect or check found a difference, 2 wrong usage, 3 input or "
+        "output,\n4 weights, 5 unsupported, 6 memory, 7 device, 8 some of many inputs failed, 70 a "
+        "bug,\n130 interrupted.\n";
   }
   return page;
 }

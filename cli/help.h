@@ -15,6 +15,7 @@ extern const char* const kRoundtripExamples;
 extern const char* const kInspectExamples;
 extern const char* const kCompileExamples;
 extern const char* const kConvertExamples;
+extern const char* const kCheckExamples;
 extern const char* const kBenchExamples;
 extern const char* const kProfileExamples;
 extern const char* const kDevicesExamples;

@@ -29,6 +29,8 @@ int run_command(const Options& options) {
       return run_compile(options);
     case Command::kConvert:
       return run_convert(options);
+    case Command::kCheck:
+      return run_check(options);
     case Command::kBench:
       return run_bench(options);
     case Command::kProfile:

@@ -89,11 +89,27 @@ MeasuredJob::MeasuredJob(const Options& options, Report& report, const Observer&
     const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0;
     report_.progress().show(static_cast<double>(frames_done_) + share);
   };
+  open();
+}
+
+// The old Stream's memory goes before the new one's comes.
+void MeasuredJob::open() {
+  decoder_.reset();
+  encoder_.reset();
   if (decode()) {
     decoder_.emplace(model_.open_decode(stream_options_));
   } else {
     encoder_.emplace(model_.open_encode(stream_options_));
   }
+}
+
+void MeasuredJob::change(int64_t frames, const media::FrameSize& size) {
+  measure_.frames = frames;
+  measure_.size = size;
+  check_job();
+  stream_options_.height = size.height;
+  stream_options_.width = size.width;
+  open();
 }
 
 int64_t MeasuredJob::frames_per_step() const {

@@ -34,6 +34,9 @@ class MeasuredJob {
   // frames that the model does not take.
   MeasuredJob(const Options& options, Report& report, const Observer& observer = {});
 
+  // Another clip on the same model. Throws as the constructor.
+  void change(int64_t frames, const media::FrameSize& size);
+
   // The same numbers every time. The first frame or latent is pushed alone, then as many as
   // --frames-per-step says. `what`: of the progress bar.
   Run run(const std::string& what);
@@ -48,6 +51,7 @@ class MeasuredJob {
   int64_t frames_per_step() const;
   bool decode() const { return measure_.decode; }
   int64_t frames() const { return measure_.frames; }
+  const media::FrameSize& size() const { return measure_.size; }
   int64_t threads() const { return threads_; }
   int64_t base_dim() const;
   DType dtype() const;
@@ -59,12 +63,13 @@ class MeasuredJob {
 
  private:
   void check_job() const;
+  void open();
   Run run(const std::string& what, int64_t frames);
   void push(int64_t first, int64_t count, Run& run);
   void reset();
 
   const Options& options_;
-  const MeasureOptions& measure_;
+  MeasureOptions measure_;
   Report& report_;
   Autoencoder model_;
   StreamOptions stream_options_;

@@ -30,6 +30,7 @@ Autoencoder load_model(const Options& options, Half half, Report& report) {
   };
   Autoencoder model = Autoencoder::load(options.weights, load);
   progress.clear();
+  if (half == Half::kAny) return model;
   const ModelInfo& info = model.info();
   if (load.encoder && info.encoder_base_dim == 0) {
     fail(ErrorCode::kCheckpoint, "{}: expected an encoder, found a decoder alone", options.weights);

@@ -8,7 +8,8 @@
 
 namespace zoetrope::cli {
 
-enum class Half : uint8_t { kEncoder, kDecoder, kBoth };
+// kAny: what the weights hold.
+enum class Half : uint8_t { kEncoder, kDecoder, kBoth, kAny };
 
 // Throws kInvalidArgument if no weights are named.
 void check_weights(const Options& options);

@@ -113,6 +113,93 @@ bool measures(Command command) {
   return command == Command::kBench || command == Command::kProfile;
 }
 
+// --frames is the number of a clip, not a range of a video's.
+bool counts_frames(Command command) {
+  return measures(command) || command == Command::kCheck || command == Command::kInspect;
+}
+
+double parse_tolerance(const std::string& text) {
+  const std::optional<double> tolerance = parse_number<double>(text);
+  if (tolerance && std::isfinite(*tolerance) && *tolerance >= 0) return *tolerance;
+  fail(ErrorCode::kInvalidArgument, "--tolerance {}: expected a number such as 1e-5", text);
+}
+
+std::vector<std::string> split(std::string_view list) {
+  std::vector<std::string> words;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    words.emplace_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+// "float32", "cpu" or "cuda:1,float32": what is different on the other side.
+CheckOptions parse_against(const std::string& text) {
+  static const Choices<DType> kTypes = {
+      {"float32", DType::kFloat32}, {"float16", DType::kFloat16}, {"bfloat16", DType::kBFloat16}};
+  CheckOptions against;
+  if (text.empty()) return against;
+  for (const std::string& word : split(text)) {
+    if (word == "cpu" || word.starts_with("cuda")) {
+      against.device = word;
+    } else {
+      against.dtype = choose("--against", word, kTypes);
+    }
+  }
+  return against;
+}
+
+void interpret_check(const TypedOptions& typed, Options& options) {
+  if (options.command != Command::kCheck) return;
+  constexpr int64_t kMostFrames = 1'000;
+  if (options.inputs.size() > 1) {
+    fail(ErrorCode::kInvalidArgument, "{}: one argument too many. See zoetrope check --help",
+         options.inputs[1]);
+  }
+  options.measure.frames = 9;
+  options.measure.size = {128, 128};
+  if (!typed.frames.empty()) {
+    options.measure.frames = parse_count("--frames", typed.frames, kMostFrames, 1);
+  }
+  if (!typed.size.empty()) {
+    options.measure.size = media::parse_frame_size(typed.size);
+    options.reading.size = options.measure.size;
+  }
+  options.against = parse_against(typed.against);
+  if (!typed.tolerance.empty()) options.against.tolerance = parse_tolerance(typed.tolerance);
+}
+
+void interpret_debugging(const TypedOptions& typed, Options& options) {
+  options.debug = {.check_finite = typed.check_finite, .dump = typed.dump, .steps = typed.steps};
+  if (typed.dump.empty() == typed.steps.empty()) return;
+  fail(ErrorCode::kInvalidArgument,
+       "--dump DIR and --steps GLOB belong together: one is where, the other which values, such as "
+       "'decoder.middle.*'");
+}
+
+constexpr int64_t kMostMeasuredFrames = 1'000'000;
+
+// Lists in place of --frames and --size.
+void interpret_sweep(const TypedOptions& typed, MeasureOptions& measure) {
+  if (!typed.baseline.empty()) {
+    fail(ErrorCode::kInvalidArgument,
+         "--baseline {}: is compared with one job, not with a --sweep of many", typed.baseline);
+  }
+  const std::string frames = typed.frames.empty() ? "1,5,9,17,33" : typed.frames;
+  const std::string sizes = typed.size.empty() ? "64x64,128x128,192x192" : typed.size;
+  for (const std::string& word : split(frames)) {
+    measure.frame_counts.push_back(parse_count("--frames", word, kMostMeasuredFrames, 1));
+  }
+  for (const std::string& word : split(sizes)) {
+    measure.sizes.push_back(media::parse_frame_size(word));
+  }
+  measure.repetitions = 1;
+  measure.warmup = 0;
+  measure.frames = measure.frame_counts.front();
+  measure.size = measure.sizes.front();
+}
+
 void interpret_measure(const TypedOptions& typed, Options& options) {
   if (!measures(options.command)) return;
   const bool bench = options.command == Command::kBench;
@@ -122,16 +209,23 @@ void interpret_measure(const TypedOptions& typed, Options& options) {
     fail(ErrorCode::kInvalidArgument, "zoetrope {}{}: expected encode or decode to follow", name,
          typed.coding.empty() ? "" : " " + typed.coding);
   }
-  constexpr int64_t kMostFrames = 1'000'000;
   constexpr int64_t kMostRepetitions = 1'000;
   static const Choices<ProfileRow> kRows = {
       {"layer", ProfileRow::kLayer}, {"kernel", ProfileRow::kKernel}, {"step", ProfileRow::kStep}};
   measure.decode = typed.coding == "decode";
   measure.json = typed.json_file;
   measure.baseline = typed.baseline;
+  measure.trace = typed.trace;
+  measure.html = typed.html;
   if (bench) measure.repetitions = 5;
-  if (!typed.frames.empty()) measure.frames = parse_count("--frames", typed.frames, kMostFrames, 1);
-  if (!typed.size.empty()) measure.size = media::parse_frame_size(typed.size);
+  if (typed.sweep) {
+    interpret_sweep(typed, measure);
+  } else {
+    if (!typed.frames.empty()) {
+      measure.frames = parse_count("--frames", typed.frames, kMostMeasuredFrames, 1);
+    }
+    if (!typed.size.empty()) measure.size = media::parse_frame_size(typed.size);
+  }
   if (!typed.repetitions.empty()) {
     measure.repetitions = parse_count("--repetitions", typed.repetitions, kMostRepetitions, 1);
   }
@@ -182,8 +276,7 @@ void interpret_video(const TypedOptions& typed, Options& options) {
   if (!typed.fps.empty()) reading.rate = media::parse_frame_rate(typed.fps);
   if (!typed.matrix.empty()) reading.matrix = media::parse_matrix(typed.matrix);
   if (!typed.alpha.empty()) reading.alpha = media::parse_alpha_policy(typed.alpha);
-  // There it is a number.
-  const bool range = !measures(options.command) && options.command != Command::kInspect;
+  const bool range = !counts_frames(options.command);
   if (range && !typed.frames.empty()) reading.range = media::parse_frame_range(typed.frames);
   if (range && !typed.size.empty()) reading.size = media::parse_frame_size(typed.size);
   if (!typed.layout.empty()) reading.array_layout = media::parse_layout(typed.layout);
@@ -212,16 +305,11 @@ void interpret_output(const TypedOptions& typed, Options& options) {
   }
   if (!typed.progress.empty()) options.progress = choose("--progress", typed.progress, kProgress);
   if (!typed.tolerance.empty()) {
-    const std::optional<double> tolerance = parse_number<double>(typed.tolerance);
-    if (!tolerance || !std::isfinite(*tolerance) || *tolerance < 0) {
-      fail(ErrorCode::kInvalidArgument, "--tolerance {}: expected a number such as 1e-5",
-           typed.tolerance);
-    }
-    if (typed.expect.empty()) {
+    options.tolerance = parse_tolerance(typed.tolerance);
+    if (typed.expect.empty() && options.command != Command::kCheck) {
       fail(ErrorCode::kInvalidArgument, "--tolerance {}: means something only with --expect REF",
            typed.tolerance);
     }
-    options.tolerance = *tolerance;
   }
 }
 
@@ -247,6 +335,8 @@ Options interpret(Command command, const TypedOptions& typed) {
   }
   interpret_measure(typed, options);
   interpret_inspect(typed, options);
+  interpret_check(typed, options);
+  interpret_debugging(typed, options);
   interpret_video(typed, options);
   interpret_output(typed, options);
   return options;

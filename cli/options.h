@@ -21,6 +21,7 @@ enum class Command : uint8_t {
   kInspect,
   kCompile,
   kConvert,
+  kCheck,
   kBench,
   kProfile,
   kDevices
@@ -42,8 +43,27 @@ struct MeasureOptions {
   int64_t repetitions = 1;
   int64_t warmup = 1;
   std::string json;      // a file, or "-" for standard output; empty: none
-  std::string baseline;  // results of an earlier bench
+  std::string baseline;  // results of an earlier bench or profile
   ProfileRow row = ProfileRow::kLayer;
+  std::string trace;  // of profile: files to write; empty: none
+  std::string html;
+  // Of bench: every frame count at every size; empty: no sweep.
+  std::vector<int64_t> frame_counts;
+  std::vector<media::FrameSize> sizes;
+};
+
+// What encode, decode and roundtrip do beside their work.
+struct DebugOptions {
+  bool check_finite = false;
+  std::string dump;   // a folder; empty: nothing is dumped
+  std::string steps;  // names of values, with * and ?
+};
+
+// What check compares, beside Options::load: how it differs from that.
+struct CheckOptions {
+  std::optional<std::string> device = {};
+  std::optional<DType> dtype = {};
+  std::optional<double> tolerance = {};
 };
 
 // What inspect shows of how a model is compiled.
@@ -74,6 +94,8 @@ struct Options {
   std::string expect;
   double tolerance = 1e-5;
 
+  DebugOptions debug;
+  CheckOptions against;
   MeasureOptions measure;
   CompiledOptions compiled;
   ConvertOptions convert;
@@ -97,8 +119,9 @@ struct TypedOptions {
   std::string naming, format;
   std::string coding, size, repetitions, warmup, row, json_file, baseline;
   std::string graph, pass, plan;
+  std::string dump, steps, against, trace, html;
   bool overwrite = false, keep_partial = false, posterior = false, no_clamp = false;
-  bool quiet = false, json = false, list_tensors = false;
+  bool quiet = false, json = false, list_tensors = false, check_finite = false, sweep = false;
 };
 
 // Throws kInvalidArgument for values that mean nothing, kUnsupported and kDevice for what this

@@ -3,147 +3,30 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cli/bench_rows.h"
 #include "cli/commands.h"
+#include "cli/earlier_result.h"
 #include "cli/measured_job.h"
 #include "cli/model.h"
+#include "cli/profile_changes.h"
+#include "cli/profile_page.h"
 #include "cli/report.h"
 #include "cli/result_file.h"
+#include "cli/step_profile.h"
+#include "cli/timeline.h"
+#include "cli/trace.h"
 
 namespace zoetrope::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What the machine reaches at most.
-struct Roofline {
-  double flops = 0;  // per second
-  double bytes = 0;  // per second
-};
-
-// Steps that share a row.
-struct Group {
-  std::string name;
-  double calls = 0;
-  double seconds = 0;
-  double flops = 0;
-  double bytes = 0;
-  // (flops, bytes) of a step -> how often: a roofline holds for steps, not for their sum.
-  std::map<std::pair<double, double>, double> works = {};
-
-  void add(const StepEvent& event) {
-    calls += 1;
-    seconds += event.seconds;
-    flops += event.flops;
-    bytes += event.bytes;
-    works[{event.flops, event.bytes}] += 1;
-  }
-
-  void add(const Group& other) {
-    calls += other.calls;
-    seconds += other.seconds;
-    flops += other.flops;
-    bytes += other.bytes;
-    for (const auto& [work, count] : other.works) works[work] += count;
-  }
-
-  // Of one run, from the sums of `runs`.
-  void divide(double runs) {
-    for (double* sum : {&calls, &seconds, &flops, &bytes}) *sum /= runs;
-    for (auto& [work, count] : works) count /= runs;
-  }
-
-  // Seconds that the roofline allows at least.
-  double least(const Roofline& roofline) const {
-    double sum = 0;
-    for (const auto& [work, count] : works) {
-      sum += count * std::max(work.first / roofline.flops, work.second / roofline.bytes);
-    }
-    return sum;
-  }
-};
-
-std::string size_text(const ValueShape& shape) {
-  return fmt::format("{}x{}", shape.width, shape.height);
-}
-
-// "conv3d_bf16_avx3 3x3x3 96->96 128x128": taps in time, rows and columns, channels, picture size.
-std::string layer_name(const StepEvent& event) {
-  std::string name(event.kernel);
-  if (event.taps_time > 0) {
-    name += fmt::format(" {}x{}x{}", event.taps_time, event.taps_height, event.taps_width);
-  }
-  name += fmt::format(" {}->{} {}", event.x.channels, event.y.channels, size_text(event.x));
-  if (size_text(event.x) != size_text(event.y)) name += fmt::format("->{}", size_text(event.y));
-  return name;
-}
-
-std::string row_name(const StepEvent& event, ProfileRow row) {
-  switch (row) {
-    case ProfileRow::kLayer:
-      return layer_name(event);
-    case ProfileRow::kKernel:
-      return std::string(event.kernel);
-    case ProfileRow::kStep:
-      break;
-  }
-  return fmt::format("{} {} {}", event.entry, event.op, event.name);
-}
-
-// What an observer saw.
-class Profile {
- public:
-  explicit Profile(ProfileRow row) : row_(row) {}
-
-  void add(const StepEvent& event) {
-    const std::string name = row_name(event, row_);
-    Group& group = groups_[name];
-    group.name = name;
-    group.add(event);
-    (event.op == "conv" ? convs_ : others_).add(event);
-  }
-
-  // Forgets what was seen before the runs that count.
-  void clear() { *this = Profile(row_); }
-
-  // Averages over `runs`, which took `seconds` together.
-  void finish(double seconds, double runs) {
-    for (auto& [name, group] : groups_) {
-      group.divide(runs);
-      rows_.push_back(group);
-    }
-    convs_.divide(runs);
-    others_.divide(runs);
-    total_.add(convs_);
-    total_.add(others_);
-    outside_.seconds = seconds / runs - total_.seconds;
-    total_.seconds = seconds / runs;
-    std::ranges::stable_sort(rows_, std::greater(), &Group::seconds);
-  }
-
-  const std::vector<Group>& rows() const { return rows_; }
-  std::vector<Group> summary() const { return {convs_, others_, outside_, total_}; }
-  const Group& total() const { return total_; }
-
- private:
-  ProfileRow row_;
-  std::map<std::string, Group> groups_ = {};
-  std::vector<Group> rows_ = {};  // the slowest first
-  Group convs_ = {.name = "convs"};
-  Group others_ = {.name = "other steps"};
-  Group outside_ = {.name = "outside steps"};
-  Group total_ = {.name = "total"};
-};
-
-double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
-
-std::string table_line(const Group& group, const Profile& profile, const Roofline& roofline,
+std::string table_line(const Group& group, const StepProfile& profile, const Roofline& roofline,
                        size_t width) {
   const double least = group.least(roofline);
   std::string line =
@@ -156,7 +39,7 @@ std::string table_line(const Group& group, const Profile& profile, const Rooflin
                             100 * ratio(least, group.seconds));
 }
 
-std::string table(const Profile& profile, const Roofline& roofline) {
+std::string table(const StepProfile& profile, const Roofline& roofline) {
   size_t width = 16;
   for (const Group& group : profile.rows()) width = std::max(width, group.name.size() + 1);
   std::string text =
@@ -168,7 +51,7 @@ std::string table(const Profile& profile, const Roofline& roofline) {
   return text;
 }
 
-Json to_json(const Group& group, const Profile& profile, const Roofline& roofline) {
+Json to_json(const Group& group, const StepProfile& profile, const Roofline& roofline) {
   return {{"name", group.name},
           {"calls", group.calls},
           {"seconds", group.seconds},
@@ -180,7 +63,7 @@ Json to_json(const Group& group, const Profile& profile, const Roofline& rooflin
           {"share_of_roofline", ratio(group.least(roofline), group.seconds)}};
 }
 
-Json to_json(const Profile& profile, const Roofline& roofline) {
+Json to_json(const StepProfile& profile, const Roofline& roofline) {
   Json object = {{"rows", Json::array()}};
   for (const Group& group : profile.rows()) {
     object["rows"].push_back(to_json(group, profile, roofline));
@@ -193,49 +76,121 @@ Json to_json(const Profile& profile, const Roofline& roofline) {
   return object;
 }
 
-void print_profile(const Options& options) {
-  const MeasureOptions& asked = options.measure;
-  ResultFile file(options);
-  Report report(options, asked.json == "-");
-  Profile profile(asked.row);
-  MeasuredJob job(options, report, [&](const StepEvent& event) { profile.add(event); });
-
-  const std::string title = job_title(job);
-  for (int64_t i = 0; i < asked.warmup; ++i) job.run("warming up");
-  profile.clear();
-  std::vector<double> peaks = {job.measure_peak()};
-  std::vector<double> copies = {job.measure_copies()};
-  double seconds = 0;
-  for (int64_t i = 0; i < asked.repetitions; ++i) {
-    seconds += job.run(fmt::format("run {} of {}", i + 1, asked.repetitions)).seconds;
-    peaks.push_back(job.measure_peak());
-    copies.push_back(job.measure_copies());
+// Of the steps alone: what --baseline compares, whatever the rows are.
+Json steps_json(const StepProfile& profile) {
+  Json list = Json::array();
+  for (const Group& step : profile.steps()) {
+    list.push_back({{"name", step.name},
+                    {"calls", step.calls},
+                    {"seconds", step.seconds},
+                    {"flops", step.flops},
+                    {"bytes", step.bytes}});
   }
-  profile.finish(seconds, static_cast<double>(asked.repetitions));
-
-  const Roofline roofline = {.flops = median(peaks), .bytes = median(copies)};
-  const double rate = job.arithmetic() / profile.total().seconds;
-  std::string text = title;
-  text += fmt::format("peak of {} {:.4f} TFLOP/s, memory {:.2f} GB/s\n\n", name_of(job.dtype()),
-                      roofline.flops / 1e12, roofline.bytes / 1e9);
-  text += table(profile, roofline);
-  text +=
-      fmt::format("\nThe published model's {:.6g} TFLOP: {:.4f} TFLOP/s, {:.1f} % of the peak\n",
-                  job.arithmetic() / 1e12, rate / 1e12, 100 * rate / roofline.flops);
-  if (!options.quiet) std::fputs(text.c_str(), file.table());
-
-  Json context = result_context(options, job);
-  context["model_flops"] = job.arithmetic();
-  context["peak_flops_per_second"] = roofline.flops;
-  context["copy_bytes_per_second"] = roofline.bytes;
-  file.write({{"context", context}, {"profile", to_json(profile, roofline)}});
+  return list;
 }
+
+class ProfileCommand {
+ public:
+  explicit ProfileCommand(const Options& options)
+      : options_(options),
+        file_(options),
+        trace_("--trace", options.measure.trace, options.overwrite),
+        page_("--html", options.measure.html, options.overwrite),
+        report_(options, options.measure.json == "-"),
+        profile_(options.measure.row) {
+    if (!options.measure.baseline.empty()) {
+      earlier_.emplace(options.measure.baseline, "profile", "profile");
+    }
+  }
+
+  void run() {
+    MeasuredJob job(options_, report_, [this](const StepEvent& event) { observe(event); });
+    Json context = result_context(options_, job);
+    if (earlier_) {
+      for (const std::string& difference : earlier_->check(context)) report_.note(difference);
+    }
+    const std::string title = job_title(job.name(), job);
+    measure(job);
+    context["model_flops"] = job.arithmetic();
+    context["peak_flops_per_second"] = roofline_.flops;
+    context["copy_bytes_per_second"] = roofline_.bytes;
+    const std::string text = title + text_of(job);
+    if (!options_.quiet) std::fputs(text.c_str(), file_.table());
+    Json object = to_json(profile_, roofline_);
+    object["steps"] = steps_json(profile_);
+    file_.write({{"context", context}, {"profile", object}});
+    write_pictures(job, context);
+  }
+
+ private:
+  void observe(const StepEvent& event) {
+    profile_.add(event);
+    if (trace_.wanted() || page_.wanted()) timeline_.add(event);
+  }
+
+  void measure(MeasuredJob& job) {
+    const MeasureOptions& asked = options_.measure;
+    for (int64_t i = 0; i < asked.warmup; ++i) job.run("warming up");
+    profile_.clear();
+    std::vector<double> peaks = {job.measure_peak()};
+    std::vector<double> copies = {job.measure_copies()};
+    double seconds = 0;
+    for (int64_t i = 0; i < asked.repetitions; ++i) {
+      timeline_.begin();
+      seconds += job.run(fmt::format("run {} of {}", i + 1, asked.repetitions)).seconds;
+      peaks.push_back(job.measure_peak());
+      copies.push_back(job.measure_copies());
+    }
+    profile_.finish(seconds, static_cast<double>(asked.repetitions));
+    roofline_ = {.flops = median(peaks), .bytes = median(copies)};
+  }
+
+  std::string text_of(const MeasuredJob& job) const {
+    const double rate = job.arithmetic() / profile_.total().seconds;
+    std::string text =
+        fmt::format("peak of {} {:.4f} TFLOP/s, memory {:.2f} GB/s\n\n", name_of(job.dtype()),
+                    roofline_.flops / 1e12, roofline_.bytes / 1e9);
+    text += table(profile_, roofline_);
+    text +=
+        fmt::format("\nThe published model's {:.6g} TFLOP: {:.4f} TFLOP/s, {:.1f} % of the peak\n",
+                    job.arithmetic() / 1e12, rate / 1e12, 100 * rate / roofline_.flops);
+    constexpr size_t kChanges = 10;
+    if (earlier_) {
+      text += changes_table(changes_since(*earlier_, profile_), *earlier_, kChanges);
+    }
+    return text;
+  }
+
+  void write_pictures(const MeasuredJob& job, const Json& context) {
+    if (trace_.wanted()) {
+      const Json trace = trace_of(timeline_, job, roofline_, context);
+      trace_.write(trace.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+    }
+    if (!page_.wanted()) return;
+    page_.write(to_html({.job = job,
+                         .profile = profile_,
+                         .timeline = timeline_,
+                         .roofline = roofline_,
+                         .context = context,
+                         .earlier = earlier_ ? &*earlier_ : nullptr}));
+  }
+
+  const Options& options_;
+  ResultFile file_;
+  PromisedFile trace_;
+  PromisedFile page_;
+  Report report_;
+  std::optional<EarlierResult> earlier_;
+  StepProfile profile_;
+  Timeline timeline_;  // of the last run
+  Roofline roofline_;
+};
 
 }  // namespace
 
 int run_profile(const Options& options) {
   check_weights(options);
-  run_interruptible([&] { print_profile(options); });
+  run_interruptible([&] { ProfileCommand(options).run(); });
   return 0;
 }
 

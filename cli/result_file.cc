@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <array>
-
 #include <cmath>
 #include <cstdio>
 #include <ctime>
@@ -12,6 +11,7 @@
 #include <fstream>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "base/fail.h"
 #include "base/machine.h"
@@ -56,28 +56,37 @@ constexpr const char* build_type() {
 
 }  // namespace
 
-ResultFile::ResultFile(const Options& options) : to_stdout_(options.measure.json == "-") {
-  const std::string& path = options.measure.json;
-  if (path.empty() || to_stdout_) return;
+PromisedFile::PromisedFile(std::string option, const std::string& path, bool overwrite)
+    : option_(std::move(option)) {
+  if (path.empty()) return;
   std::error_code error;
   if (fs::is_directory(path, error) || path.ends_with('/')) {
-    fail(ErrorCode::kIo, "--json {}: expected a file, found a folder; name a file in it", path);
+    fail(ErrorCode::kIo, "{} {}: expected a file, found a folder; name a file in it", option_,
+         path);
   }
   file_.emplace(path);  // first: what it refuses, -y does not help
-  if (fs::exists(path, error) && !options.overwrite) {
-    fail(ErrorCode::kIo, "--json {}: exists; -y replaces it", path);
+  if (fs::exists(path, error) && !overwrite) {
+    fail(ErrorCode::kIo, "{} {}: exists; -y replaces it", option_, path);
   }
 }
 
-void ResultFile::write(const Json& results) {
-  const std::string text = results.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  if (to_stdout_) std::fputs(text.c_str(), stdout);
+void PromisedFile::write(const std::string& text) {
   if (!file_) return;
   std::ofstream file(file_->temporary_path(), std::ios::binary);
   file << text;
   file.close();
-  if (!file) fail(ErrorCode::kIo, "--json {}: cannot be written", file_->path());
+  if (!file) fail(ErrorCode::kIo, "{} {}: cannot be written", option_, file_->path());
   file_->commit();
+}
+
+ResultFile::ResultFile(const Options& options)
+    : to_stdout_(options.measure.json == "-"),
+      file_("--json", to_stdout_ ? "" : options.measure.json, options.overwrite) {}
+
+void ResultFile::write(const Json& results) {
+  const std::string text = results.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  if (to_stdout_) std::fputs(text.c_str(), stdout);
+  file_.write(text);
 }
 
 Json result_context(const Options& options, const MeasuredJob& job) {
@@ -105,9 +114,9 @@ Json result_context(const Options& options, const MeasuredJob& job) {
           {"disabled_passes", fmt::format("{}", fmt::join(options.load.disabled_passes, ","))}};
 }
 
-std::string job_title(const MeasuredJob& job) {
+std::string job_title(const std::string& name, const MeasuredJob& job) {
   const std::array<double, 3> load = load_averages();
-  return fmt::format("{}, {}\nzoetrope {} on {}, load {:.1f} {:.1f} {:.1f}\n", job.name(),
+  return fmt::format("{}, {}\nzoetrope {} on {}, load {:.1f} {:.1f} {:.1f}\n", name,
                      job.info().device, version(), processor_name(), load[0], load[1], load[2]);
 }
 

@@ -9,6 +9,7 @@
 #include "cli/batch.h"
 #include "cli/coding.h"
 #include "cli/commands.h"
+#include "cli/debugging.h"
 #include "cli/fit.h"
 #include "cli/interrupt.h"
 #include "cli/model.h"
@@ -61,8 +62,12 @@ class Originals {
 class RoundtripCommand {
  public:
   RoundtripCommand(const Options& options, const Jobs& jobs, Report& report,
-                   const std::optional<Reference>& reference)
-      : options_(options), report_(report), reference_(reference), input_(options, jobs, report) {}
+                   const std::optional<Reference>& reference, Debugging& debugging)
+      : options_(options),
+        report_(report),
+        reference_(reference),
+        debugging_(debugging),
+        input_(options, jobs, report) {}
 
   void prepare() {
     input_.wait_if_single();
@@ -83,7 +88,9 @@ class RoundtripCommand {
 
     Encoding::Settings encode = {options_.stream, video.format, fitted, policy.frames, false};
     input_.follow(encode.stream, job.input);
+    debugging_.observe(encode.stream, *model_, job.input, fitted.height, fitted.width);
     Decoding::Settings decode = decode_settings(encode, *writer);
+    debugging_.observe(decode.stream, *model_, job.input, fitted.height, fitted.width);
     Originals originals(fitted);
     media::QualityMeter meter;
     Decoding decoding(*model_, decode, [&](const media::Frames& decoded) {
@@ -99,6 +106,7 @@ class RoundtripCommand {
     });
     const int64_t frames =
         input_.encode_all(encoding, [&](const media::Frames& block) { originals.add(block); });
+    debugging_.finish();
     writer->finish();
     report_.progress().finish();
 
@@ -159,6 +167,7 @@ class RoundtripCommand {
   const Options& options_;
   Report& report_;
   const std::optional<Reference>& reference_;
+  Debugging& debugging_;
   VideoInput input_;
   std::optional<Autoencoder> model_;
 };
@@ -174,8 +183,9 @@ int run_roundtrip(const Options& options) {
   if (!options.expect.empty()) reference = Reference::video(options.expect);
   const bool pipe = jobs.jobs.at(0).output == "-";
   if (pipe) end_on_closed_pipe();
+  Debugging debugging(options, jobs);
   Report report(options, pipe);
-  RoundtripCommand command(options, jobs, report, reference);
+  RoundtripCommand command(options, jobs, report, reference, debugging);
   return run_jobs(jobs,
                   {[&] { command.prepare(); }, [&](const Job& job) { return command.code(job); },
                    reference, options.tolerance},

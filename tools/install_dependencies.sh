@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs with apt what is missing to build, test and run the demo; says nothing when nothing is.
-# usage: tools/install_dependencies.sh [lint|fuzz|bench]   lint: also what `make lint` needs
-#                                                          fuzz: also what `make fuzz` needs
-#                                                          bench: also the library to compare with
+# usage: tools/install_dependencies.sh [lint|fuzz|bench|ci]   lint: also what `make lint` needs
+#                                                             fuzz: also what `make fuzz` needs
+#                                                             bench: also the library to compare
+#                                                             ci: lint, and a browser for pages
 # Package names are those of Debian 12, Debian 13 and Ubuntu 24.04; docs/dependencies.md says why.
 set -euo pipefail
 
@@ -18,7 +19,8 @@ case "${1:-}" in
   lint) packages+=(clang-format clang-tidy) ;;
   fuzz) packages+=(clang libclang-rt-dev) ;;
   bench) packages+=(libdnnl-dev) ;;
-  *) echo "usage: $0 [lint|fuzz|bench]" >&2; exit 2 ;;
+  ci) packages+=(clang-format clang-tidy chromium-headless-shell) ;;
+  *) echo "usage: $0 [lint|fuzz|bench|ci]" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null; then

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/performance.md from the JSON lines in docs/performance/.
+"""Writes docs/performance.md and its pictures from the JSON lines in docs/performance/.
 
 usage: tools/performance_page.py [--check]      --check: write nothing, exit status 1 if it differs
 
@@ -10,11 +10,14 @@ kernels, command stand in one table, in the order of the lines.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pathlib
 import sys
 from collections.abc import Callable
 from typing import Any
+
+import performance_sweep
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/performance.md"
@@ -46,6 +49,13 @@ TORCH = """
 `bench/compare_torch.py`: the published model in PyTorch and Zoetrope in turn, on the same job, type
 and threads; medians. Both results are compared first: "differ" is the root mean square of the
 difference over that of the values.
+"""
+
+SWEEP = """
+## How cost and memory grow
+
+`zoetrope bench --sweep`: every frame count at every size, one run each. Time grows with frames
+times pixels; memory grows with pixels, and after the second latent frame not with frames.
 """
 
 KERNELS = """
@@ -227,6 +237,64 @@ def cuda_kernel_run(records: list[Record]) -> str:
     return f"{said}:\n\n{commands(records)}\n{table(records, CUDA_KERNEL_COLUMNS)}"
 
 
+@dataclasses.dataclass(frozen=True)
+class SweepPoint:
+    """From the name of a row: "decode/17x64x64/float32/base_dim:96/threads:2"."""
+
+    coding: str
+    frames: int
+    width: int
+    height: int
+    kind: str
+    row: Record
+
+    @property
+    def size(self) -> str:
+        return f"{self.width}x{self.height}"
+
+
+def sweep_point(record: Record) -> SweepPoint:
+    coding, job, kind = job_of(record).split("/", 2)
+    frames, width, height = (int(number) for number in job.split("x"))
+    return SweepPoint(coding, frames, width, height, kind, record["row"])
+
+
+def sweep_points(records: list[Record]) -> dict[str, list[SweepPoint]]:
+    """By what runs; the latest of equal points, without spreads."""
+    points: dict[tuple[str, int, int, int], SweepPoint] = {}
+    for record in records:
+        if not record["row"]["name"].endswith("_cv"):
+            point = sweep_point(record)
+            name = f"{point.coding}, {point.kind}"
+            points[(name, point.frames, point.width, point.height)] = point
+    groups: dict[str, list[SweepPoint]] = {}
+    for (name, *_), point in points.items():
+        groups.setdefault(name, []).append(point)
+    return groups
+
+
+def sweep_grid(points: list[SweepPoint], value: Callable[[SweepPoint], str]) -> str:
+    """A row for each number of frames, a column for each size."""
+    sizes = sorted({(point.width * point.height, point.size) for point in points})
+    cells = {(point.frames, point.size): value(point) for point in points}
+    lines = [["frames", *(size for _, size in sizes)], ["---"] * (len(sizes) + 1)]
+    for frames in sorted({point.frames for point in points}):
+        lines.append([str(frames), *(cells.get((frames, size), "–") for _, size in sizes)])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def sweep_body(records: list[Record]) -> str:
+    text = f"![{performance_sweep.ALT}](performance/{performance_sweep.FILE})\n\n"
+    for name, points in sweep_points(records).items():
+        text += f"{name}, seconds:\n\n"
+        text += sweep_grid(points, lambda point: number(point.row["real_time"], 1e-3))
+        text += f"\n{name}, peak memory of the process, MiB:\n\n"
+        text += sweep_grid(points, lambda point: number(point.row["peak_resident_bytes"], 2**-20))
+        text += "\n"
+    runs = [f"commit {commit_of(record)}, load {load_of(record)}" for record in records]
+    return f"{text}{'; '.join(dict.fromkeys(runs)).capitalize()}:\n\n{commands(records)}"
+
+
 def kernel_run(records: list[Record]) -> str:
     first = records[0]
     context = first.get("context", {})
@@ -266,27 +334,38 @@ def cuda_kernel_body(records: list[Record]) -> str:
 
 def page(records: list[Record]) -> str:
     kinds = grouped(records, lambda record: record["kind"])
-    unknown = kinds.keys() - {"model", "torch", "kernel", "cuda_kernel"}
+    unknown = kinds.keys() - {"model", "torch", "sweep", "kernel", "cuda_kernel"}
     if unknown:
         sys.exit(f"error: docs/performance/: unknown kind {', '.join(sorted(unknown))}")
     return (
         INTRODUCTION
         + section(MODEL, kinds.get("model", []), model_body)
         + section(TORCH, kinds.get("torch", []), torch_body)
+        + section(SWEEP, kinds.get("sweep", []), sweep_body)
         + section(KERNELS, kinds.get("kernel", []), kernel_body)
         + section(CUDA_KERNELS, kinds.get("cuda_kernel", []), cuda_kernel_body)
     )
 
 
+def files(records: list[Record]) -> dict[pathlib.Path, str]:
+    """What is written, by path."""
+    written = {PAGE: page(records)}
+    sweeps = sweep_points([record for record in records if record["kind"] == "sweep"])
+    if sweeps:
+        written[LINES / performance_sweep.FILE] = performance_sweep.picture(sweeps)
+    return written
+
+
 def main() -> None:
-    text = page(read_records())
-    if sys.argv[1:] == ["--check"]:
-        if PAGE.read_text(encoding="utf-8") != text:
-            sys.exit("error: docs/performance.md is out of date: run tools/performance_page.py")
-        return
-    if sys.argv[1:]:
+    if sys.argv[1:] not in ([], ["--check"]):
         sys.exit(__doc__)
-    PAGE.write_text(text, encoding="utf-8")
+    for path, text in files(read_records()).items():
+        if sys.argv[1:]:
+            if not path.exists() or path.read_text(encoding="utf-8") != text:
+                name = path.relative_to(ROOT)
+                sys.exit(f"error: {name} is out of date: run tools/performance_page.py")
+        else:
+            path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

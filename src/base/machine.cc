@@ -93,4 +93,9 @@ int64_t peak_resident_memory() {
   return kib.empty() ? 0 : std::stoll(kib) * 1024;
 }
 
+void reset_peak_resident_memory() {
+  constexpr const char* kPeak = "5";  // proc(5): resets VmHWM
+  std::ofstream("/proc/self/clear_refs") << kPeak;
+}
+
 }  // namespace zoetrope

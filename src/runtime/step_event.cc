@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/step_event.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <iterator>
 #include <string>
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/fail.h"
 
 namespace zoetrope {
 namespace {
@@ -67,6 +69,17 @@ std::vector<StepResult> results_of(const Backend& backend, const Plan& plan, con
   return results;
 }
 
+// The last one, since buffers are shared.
+const Step& maker_of_output(const Plan& plan) {
+  const auto makes = [&](const Step& step) {
+    const auto y = step.buffers.find("y");
+    return y != step.buffers.end() && y->second == plan.output;
+  };
+  const auto found = std::find_if(plan.steps.rbegin(), plan.steps.rend(), makes);
+  ZOETROPE_CHECK(found != plan.steps.rend(), plan.entry);
+  return *found;
+}
+
 // Bytes of the values that are live in the step of this index.
 int64_t live_bytes(const Plan& plan, std::ptrdiff_t step, const Launch& launch) {
   int64_t bytes = 0;
@@ -105,7 +118,7 @@ StepEvent copy_event(const Backend& backend, const Plan& plan, CopyKind kind, co
   const bool in = kind == CopyKind::kIn;
   const int32_t buffer = in ? plan.input : plan.output;
   const Buffer& value = plan.buffers[static_cast<size_t>(buffer)];
-  const std::string& name = in ? value.name : plan.steps.back().name;
+  const std::string& name = in ? value.name : maker_of_output(plan).name;
   const ValueShape shape = shape_of(value.extent, launch);
   StepEvent event = {
       .entry = plan.entry,

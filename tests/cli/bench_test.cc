@@ -323,7 +323,6 @@ TEST(MeasuredJobs, RefuseWhatMeansNothing) {
     expect_refused(2, "--warmup -1", job(command, "encode", {"--warmup=-1"}));
   }
   expect_refused(2, "--by colour", job("profile", "encode", {"--by", "colour"}));
-  expect_refused(2, "no such option", job("profile", "encode", {"--baseline", "x"}));
 }
 
 TEST(MeasuredJobs, FindBeforeTheWorkThatTheFileCannotBeWritten) {

@@ -18,6 +18,7 @@ constexpr int64_t kWidth = 24;
 
 struct Seen {
   std::string entry;
+  std::string name;
   std::string op;
   ValueShape x;
   ValueShape y;
@@ -71,6 +72,7 @@ Decoded decode(const Autoencoder& model, bool observed) {
   if (observed) {
     stream.observer = [&](const StepEvent& event) {
       decoded.seen.push_back({.entry = std::string(event.entry),
+                              .name = std::string(event.name),
                               .op = std::string(event.op),
                               .x = event.x,
                               .y = event.y,
@@ -118,6 +120,8 @@ TEST(Observer, SeesTheCopiesAroundEachEntry) {
   EXPECT_EQ(seen.front().op, "copy_in");
   EXPECT_EQ(seen.back().op, "copy_out");
   EXPECT_EQ(std::ranges::count_if(seen, is_copy), 4);
+  EXPECT_EQ(seen.front().name, "latent");
+  EXPECT_EQ(seen.back().name, "decoder.head.2");
   EXPECT_EQ(seen.back().bytes, 4 * kHeight * kWidth * 3 * 4) << "four frames of float32";
 }
 

@@ -3,6 +3,7 @@
 import pathlib
 import sys
 import unittest
+import xml.etree.ElementTree
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools"))
@@ -14,6 +15,21 @@ MACHINE = {"processor": "P", "cores": 2, "memory_gib": 8, "system": "S"}
 def record(kind, **fields):
     heading = {"kind": kind, "command": f"run {kind}", "commit": "c0ffee", "machine": MACHINE}
     return {**heading, **fields}
+
+
+def sweep(milliseconds):
+    """By (frames, side)."""
+    return [
+        record(
+            "sweep",
+            row={
+                "name": f"decode/{frames}x{side}x{side}/float32/base_dim:96/threads:2",
+                "real_time": time,
+                "peak_resident_bytes": 10 * 2**20,
+            },
+        )
+        for (frames, side), time in milliseconds.items()
+    ]
 
 
 class PerformancePage(unittest.TestCase):
@@ -43,6 +59,31 @@ class PerformancePage(unittest.TestCase):
         self.assertIn("### P, 2 cores, 8 GiB, S\n", text)
         self.assertIn("```\nrun torch\n```", text)
         self.assertIn("| 2.0, whole clip, channels last | 3.00 | 3.00 | 1.00 |", text)
+
+    def test_puts_a_sweep_in_grids(self):
+        records = sweep({(1, 64): 100, (5, 64): 500, (1, 128): 400})
+        text = performance_page.page(records)
+        self.assertIn("| frames | 64x64 | 128x128 |\n", text)
+        self.assertIn("| 1 | 0.100 | 0.400 |\n| 5 | 0.500 | – |\n", text)
+        self.assertIn("| 1 | 10.0 | 10.0 |\n", text)
+        self.assertIn("](performance/sweep.svg)", text)
+
+    def test_draws_a_sweep(self):
+        records = sweep({(1, 64): 100, (5, 64): 500, (1, 128): 400, (5, 128): 2000})
+        (page, text), (path, picture) = performance_page.files(records).items()
+        self.assertEqual((page.name, path.name), ("performance.md", "sweep.svg"))
+        root = xml.etree.ElementTree.fromstring(picture)
+        lines = [element for element in root.iter() if element.get("class", "").startswith("line")]
+        self.assertEqual(len(lines), 4, "two sizes in two charts")
+        labels = [element.text for element in root.iter() if element.tag.endswith("}text")]
+        for label in ("64x64", "128x128", "decode: seconds", "decode: peak memory, MiB"):
+            self.assertIn(label, labels)
+        self.assertIn("prefers-color-scheme: dark", picture)
+
+    def test_a_later_line_takes_the_place_of_an_earlier_one(self):
+        text = performance_page.page(sweep({(1, 64): 100}) + sweep({(1, 64): 300}))
+        self.assertIn("| 1 | 0.300 |\n", text)
+        self.assertNotIn("0.100", text)
 
     def test_refuses_lines_of_another_kind(self):
         with self.assertRaises(SystemExit):

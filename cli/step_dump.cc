@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/step_dump.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "base/fail.h"
+#include "base/output_file.h"
+#include "cli/step_values.h"
+#include "media/npy.h"
+
+namespace zoetrope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+}  // namespace
+
+StepDump::StepDump(std::string folder, std::string glob, bool overwrite)
+    : folder_(std::move(folder)), glob_(std::move(glob)) {
+  std::error_code error;
+  const bool exists = fs::exists(folder_, error);
+  if (exists && !fs::is_directory(folder_, error)) {
+    fail(ErrorCode::kIo, "--dump {}: expected a folder, found a file; name another", folder_);
+  }
+  if (exists && !overwrite && !fs::is_empty(folder_, error)) {
+    fail(ErrorCode::kIo, "--dump {}: expected a new or an empty folder; -y writes into this one",
+         folder_);
+  }
+  fs::create_directories(folder_, error);
+  if (error) fail(ErrorCode::kIo, "--dump {}: cannot make it: {}", folder_, error.message());
+}
+
+void StepDump::operator()(const StepEvent& event) {
+  for (const StepResult& result : event.results) {
+    if (fnmatch(glob_.c_str(), std::string(result.name).c_str(), 0) == 0) write(result);
+  }
+}
+
+void StepDump::write(const StepResult& result) {
+  const ValueShape& shape = result.shape;
+  int64_t& frames = frames_[std::string(result.name)];
+  const fs::path path = fs::path(folder_) / fmt::format("{}.{:05}-{:05}.npy", result.name, frames,
+                                                        frames + shape.frames - 1);
+  read(result, values_);
+  PendingOutput output(path.string());
+  std::ofstream file(output.temporary_path(), std::ios::binary);
+  const std::array<int64_t, 4> extents = {shape.frames, shape.height, shape.width, shape.channels};
+  file << media::npy_header(DType::kFloat32, extents);
+  file.write(reinterpret_cast<const char*>(values_.data()),
+             static_cast<std::streamsize>(values_.size() * sizeof(float)));
+  file.close();
+  if (!file) fail(ErrorCode::kIo, "{}: cannot be written; is the disk full?", path.string());
+  output.commit();
+  frames += shape.frames;
+}
+
+void StepDump::finish() const {
+  if (!frames_.empty()) return;
+  fail(ErrorCode::kInvalidArgument,
+       "--steps {}: matches no step; names are the published layers', such as decoder.middle.0 or "
+       "decoder.upsamples.*; `zoetrope profile --by step` lists them",
+       glob_);
+}
+
+}  // namespace zoetrope::cli

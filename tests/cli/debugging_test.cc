@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// --check-finite, --dump and check.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "checkpoint/checkpoint.h"
+#include "tests/base/scratch_folder.h"
+#include "tests/cli/arrays.h"
+#include "tests/cli/program.h"
+#include "tests/support/golden.h"
+
+namespace zoetrope::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+const GoldenFile& golden() {
+  static const GoldenFile file("tiny/case_t9_32x48");
+  return file;
+}
+
+// The tiny checkpoint with all of one tensor's values as large as they can be, and finite.
+std::string damaged_weights(const ScratchFolder& folder, const std::string& name) {
+  const auto checkpoint = open_checkpoint(data_file("wan_2.1_vae.safetensors"));
+  std::vector<std::vector<float>> values;
+  std::vector<NamedTensor> tensors;
+  for (const TensorInfo& tensor : checkpoint->tensors()) {
+    values.push_back(checkpoint->read(tensor.name));
+    for (float& value : values.back()) {
+      if (tensor.name == name) value = std::copysign(3e38F, value);
+    }
+    NamedTensor named;
+    named.name = tensor.name;
+    named.tensor.data = values.back().data();
+    named.tensor.shape = tensor.shape;
+    tensors.push_back(named);
+  }
+  const std::string path = folder.path("damaged.safetensors");
+  write_safetensors(path, tensors, {});
+  return path;
+}
+
+class Debugging : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    write_npy(folder_.path("video.npy"), golden().load("video"));
+    latent_ = golden().load("latent");
+    write_npy(folder_.path("latent.npy"), latent_);
+  }
+
+  std::string path(const std::string& name) const { return folder_.path(name); }
+
+  Finished decode(const std::string& latent, const Words& more) const {
+    Words words = {"decode", path(latent), "-o", path("out.npy"), "-y"};
+    words.insert(words.end(), more.begin(), more.end());
+    return zoetrope_tiny(words);
+  }
+
+  ScratchFolder folder_;
+  Array latent_;
+};
+
+TEST_F(Debugging, CheckFiniteSaysNothingOfWhatIsFinite) {
+  EXPECT_EQ(decode("latent.npy", {"--check-finite"}).status, 0);
+  const Array checked = read_npy(path("out.npy"));
+  EXPECT_EQ(decode("latent.npy", {}).status, 0);
+  EXPECT_TRUE(read_npy(path("out.npy")).values == checked.values);
+  for (const char* command : {"encode", "roundtrip"}) {
+    const Finished run =
+        zoetrope_tiny({command, path("video.npy"), "-o", path("out.npy"), "-y", "--check-finite"});
+    EXPECT_EQ(run.status, 0) << run.err;
+  }
+}
+
+TEST_F(Debugging, CheckFiniteTellsBadLatents) {
+  latent_.values[0] = 2e38F;  // finite, and infinite once it is denormalized
+  write_npy(path("infinite.npy"), latent_);
+  const Words finite = {"decode",        path("infinite.npy"), "-o",
+                        path("out.npy"), "--check-finite",     "--quiet",
+                        "--weights",     "random:8:2"};
+  expect_failure(folder_.path(), 3,
+                 "the latents hold infinity at frame 0, row 0, column 0, channel 0", finite);
+  // Finite until conv2 sums them: each with the sign of its weight in the first row.
+  const auto weights = open_checkpoint(data_file("wan_2.1_vae.safetensors"))->read("conv2.weight");
+  const size_t frames = latent_.values.size() / 16;
+  for (size_t i = 0; i < latent_.values.size(); ++i) {
+    latent_.values[i] = std::copysign(1e38F, weights[i / frames]);
+  }
+  write_npy(path("large.npy"), latent_);
+  Words large = finite;
+  large[1] = path("large.npy");
+  expect_failure(folder_.path(), 3, "on made-up latents these weights make finite values only",
+                 large);
+  expect_failure(folder_.path(), 3, "so the input is at fault: its largest value is 3.27e+38",
+                 large);
+}
+
+TEST_F(Debugging, CheckFiniteTellsBadWeightsAndTheFirstStep) {
+  const std::string weights = damaged_weights(folder_, "decoder.middle.0.residual.2.weight");
+  const Words words = {"decode",  path("latent.npy"), "-o",    path("out.npy"), "--check-finite",
+                       "--quiet", "--weights",        weights, "--dtype",       "float32"};
+  expect_failure(folder_.path(), 4, "the weights are at fault", words);
+  expect_failure(folder_.path(), 4, "is decoder.middle.0.residual.4 of decode.first (conv3d",
+                 words);
+  Words plain = words;
+  plain.insert(plain.end(), {"--disable-pass", "fuse-norm"});
+  expect_failure(folder_.path(), 4, "is decoder.middle.0.residual.2 of decode.first (conv3d",
+                 plain);
+}
+
+TEST_F(Debugging, CheckFiniteNamesTheInputAmongMany) {
+  latent_.values[0] = 2e38F;
+  write_npy(path("infinite.npy"), latent_);
+  const Finished run = zoetrope_tiny({"decode", path("latent.npy"), path("infinite.npy"), "-o",
+                                      path("{}.out.npy"), "--check-finite", "--quiet"});
+  EXPECT_EQ(run.status, 8);
+  EXPECT_THAT(run.err, HasSubstr("infinite.npy: the latents hold infinity"));
+}
+
+TEST_F(Debugging, DumpsValuesByNameAndFrames) {
+  const Finished run = decode("latent.npy", {"--dump", path("dump"), "--steps", "decoder.head.?"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(names_in(path("dump")),
+              ElementsAre("decoder.head.1.00000-00000.npy", "decoder.head.1.00001-00004.npy",
+                          "decoder.head.1.00005-00008.npy", "decoder.head.2.00000-00000.npy",
+                          "decoder.head.2.00001-00004.npy", "decoder.head.2.00005-00008.npy"));
+  const Array last = read_npy(path("dump/decoder.head.2.00005-00008.npy"));
+  EXPECT_EQ(last.shape, (std::vector<int64_t>{4, 32, 48, 3}));
+  EXPECT_EQ(decode("latent.npy", {"--no-clamp"}).status, 0);
+  const Array video = read_npy(path("out.npy"));  // [3, 9, 32, 48]
+  EXPECT_EQ(last.values[5 * 3 + 1], video.values[(1 * 9 + 5) * 32 * 48 + 5]);
+}
+
+TEST_F(Debugging, DumpsTheSameFilesWhateverIsFused) {
+  ASSERT_EQ(decode("latent.npy", {"--dump", path("a"), "--steps", "decoder.middle.*"}).status, 0);
+  ASSERT_EQ(decode("latent.npy", {"--dump", path("b"), "--steps", "decoder.middle.*",
+                                  "--disable-pass", "fuse-residual"})
+                .status,
+            0);
+  for (const std::string& name : names_in(path("a"))) {
+    const Array a = read_npy(path("a/" + name));
+    const Array b = read_npy(path("b/" + name));
+    EXPECT_EQ(a.shape, b.shape) << name;
+  }
+}
+
+TEST_F(Debugging, DumpRefusesWhatMeansNothing) {
+  const auto words = [&](const Words& more) {
+    Words all = {"decode",    path("latent.npy"), "-o",      path("out.npy"),
+                 "--weights", "random:8:2",       "--dtype", "float32"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const std::string video = path("video.npy");
+  expect_failure(folder_.path(), 2, "belong together", words({"--dump", path("d")}));
+  expect_failure(folder_.path(), 2, "belong together", words({"--steps", "*"}));
+  expect_failure(folder_.path(), 3, "found a file", words({"--dump", video, "--steps", "*"}));
+  expect_failure(folder_.path(), 3, "an empty folder", words({"--dump", path(""), "--steps", "*"}));
+  const Finished none = zoetrope(words({"--dump", path("new"), "--steps", "decoder.midle.*"}));
+  EXPECT_EQ(none.status, 2);
+  EXPECT_THAT(none.err, HasSubstr("--steps decoder.midle.*: matches no step"));
+  EXPECT_THAT(names_in(path("new")), IsEmpty());
+  const Finished many = zoetrope_tiny({"decode", path("latent.npy"), path("latent.npy"), "-o",
+                                       path("{}.out.npy"), "--dump", path("e"), "--steps", "*"});
+  EXPECT_EQ(many.status, 2);
+}
+
+Finished check(const Words& more) {
+  Words words = {"check", "--weights", "random:8:2", "--size", "32x48", "--frames", "5"};
+  words.insert(words.end(), more.begin(), more.end());
+  return zoetrope(words);
+}
+
+json check_json(const Words& more, int status = 0) {
+  Words words = more;
+  words.emplace_back("--json");
+  const Finished run = check(words);
+  EXPECT_EQ(run.status, status) << run.err;
+  return json::parse(run.out, nullptr, false);
+}
+
+TEST(Check, ComparesSixteenBitWithFloat32) {
+  const json result = check_json({});
+  EXPECT_THAT(result.at("tested").get<std::string>(), StartsWith("bfloat16 on cpu-"));
+  EXPECT_THAT(result.at("reference").get<std::string>(), StartsWith("float32 on cpu-"));
+  EXPECT_EQ(result.at("within_bounds"), true);
+  EXPECT_EQ(result.at("unmatched"), 0);
+  EXPECT_GT(result.at("decoded_psnr").get<double>(), 40);
+  std::set<std::string> entries;
+  for (const json& step : result.at("steps")) {
+    entries.insert(step.at("entry"));
+    EXPECT_GT(step.at("values"), 0);
+    EXPECT_LT(step.at("relative_rms"), 0.036);
+    const bool conv = step.at("kernel").get<std::string>().starts_with("conv3d");
+    if (conv) EXPECT_NE(step.at("kernel"), step.at("reference_kernel")) << step.at("name");
+  }
+  EXPECT_THAT(entries, ElementsAre("decode.first", "decode.next", "encode.first", "encode.next"));
+}
+
+TEST(Check, FindsThatTheSameTypeAgreesToTheBit) {
+  const json result = check_json({"--dtype", "float32", "--disable-pass", "fuse-silu"});
+  EXPECT_EQ(result.at("within_bounds"), true);
+  EXPECT_GT(result.at("unmatched"), 0);
+  EXPECT_THAT(result.at("tested").get<std::string>(), HasSubstr("without fuse-silu"));
+  EXPECT_THAT(result.at("reference").get<std::string>(), Not(HasSubstr("without")));
+  for (const json& step : result.at("steps")) {
+    EXPECT_LE(step.at("relative_max"), 2e-5) << step.at("name");
+  }
+}
+
+TEST(Check, EveryPassOffAgreesWithOn) {
+  for (const char* pass : {"fold-linear", "fold-upsample", "fuse-interleave", "fuse-residual",
+                           "fuse-shortcut", "fuse-silu", "fuse-norm"}) {
+    const Finished run = check({"--dtype", "float32", "--disable-pass", pass});
+    EXPECT_EQ(run.status, 0) << pass << run.err;
+    EXPECT_THAT(run.out, HasSubstr("within bounds: max/largest up to 2e-05")) << pass;
+  }
+}
+
+TEST(Check, IsOneBeyondTheTolerance) {
+  const Finished run = check({"--tolerance", "1e-4"});
+  EXPECT_EQ(run.status, 1);
+  EXPECT_THAT(run.out, AllOf(HasSubstr("  <--"), HasSubstr("out of bounds (rms/rms up to 0.0001")));
+  const json result = check_json({"--tolerance", "1e-4"}, 1);
+  EXPECT_EQ(result.at("within_bounds"), false);
+  EXPECT_THAT(result.at("problem").get<std::string>(), HasSubstr("1.00e-04 is allowed"));
+}
+
+TEST(Check, CountsWhatIsNotFinite) {
+  const ScratchFolder folder;
+  const std::string weights = damaged_weights(folder, "encoder.middle.0.residual.2.weight");
+  const Finished run =
+      zoetrope({"check", "--weights", weights, "--size", "16x16", "--frames", "1"});
+  EXPECT_EQ(run.status, 1);
+  EXPECT_THAT(run.out, HasSubstr("values are not finite on one side"));
+}
+
+TEST(Check, TakesAClipAndCropsIt) {
+  const ScratchFolder folder;
+  make_clip(folder.path("clip.mkv"), "34x50", 7);
+  const Finished run = zoetrope({"check", folder.path("clip.mkv"), "--weights", "random:8"});
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("on 5 frames of 32x48, " + folder.path("clip.mkv")));
+  EXPECT_THAT(run.out, HasSubstr("beside the original"));
+}
+
+TEST(Check, RefusesWhatMeansNothing) {
+  const ScratchFolder folder;
+  const auto refuse = [&](int status, const std::string& part, const Words& more) {
+    Words words = {"check", "--weights", "random:8"};
+    words.insert(words.end(), more.begin(), more.end());
+    expect_failure(folder.path(), status, part, words);
+  };
+  refuse(2, "both sides are float32 on cpu", {"--dtype", "float32", "--device", "cpu"});
+  refuse(2, "both sides are bfloat16 on cpu", {"--against", "bfloat16", "--device", "cpu"});
+  refuse(2, "--against int8: expected", {"--against", "int8"});
+  refuse(2, "expected multiples of 8", {"--size", "20x24"});
+  refuse(2, "--tolerance -1", {"--tolerance=-1"});
+  refuse(2, "--disable-pass nothing", {"--disable-pass", "nothing"});
+  refuse(2, "one argument too many", {"a.mp4", "b.mp4"});
+  refuse(3, "nowhere.mp4", {folder.path("nowhere.mp4")});
+  expect_failure(folder.path(), 2, "no weights", {"check"});
+}
+
+}  // namespace
+}  // namespace zoetrope::testing
