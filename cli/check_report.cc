@@ -90,13 +90,13 @@ std::string pictures_text(const CheckResult& result) {
   std::string text;
   if (result.decoded_psnr) {
     text +=
-        fmt::format("decoded clip: PSNR {:.2f} dB beside the reference's", *result.decoded_psnr);
+        fmt::format("decoded clip beside the reference's: PSNR {:.2f} dB\n", *result.decoded_psnr);
   }
   if (result.tested_psnr) {
-    text += fmt::format("; beside the original {:.2f} dB, the reference's {:.2f} dB",
+    text += fmt::format("beside the original: PSNR {:.2f} dB, the reference's {:.2f} dB\n",
                         *result.tested_psnr, result.reference_psnr.value_or(0));
   }
-  return text.empty() ? "" : text + "\n";
+  return text;
 }
 
 // JSON has no infinity.
@@ -150,7 +150,7 @@ std::string problem_of(const CheckResult& result) {
 
 std::string to_text(const CheckResult& result) {
   std::string text =
-      fmt::format("{} against {}\n{}, checksum {}, on {}\n", result.tested, result.reference,
+      fmt::format("{} against {}\n{}, checksum {}\n{}\n", result.tested, result.reference,
                   result.weights, result.info.weights_checksum, result.clip);
   text += table(result);
   const StepError& largest = worst(result);
