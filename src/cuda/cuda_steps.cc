@@ -10,6 +10,7 @@
 #include "cuda/kernels/attention.h"
 #include "cuda/kernels/attention_sm90.h"
 #include "cuda/kernels/pointwise.h"
+#include "cuda/nvtx_range.h"
 
 namespace zoetrope::cuda {
 namespace {
@@ -156,6 +157,7 @@ class StepRun : StepOperands {
 }  // namespace
 
 void launch_step(const Step& step, const StepContext& context) {
+  const NvtxRange range(step.name);
   check(StepRun(step, context).launch(), step.name);
 }
 
