@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/machine.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -94,6 +95,7 @@ int64_t peak_resident_memory() {
 }
 
 void reset_peak_resident_memory() {
+  malloc_trim(0);                     // what is free may still be resident
   constexpr const char* kPeak = "5";  // proc(5): resets VmHWM
   std::ofstream("/proc/self/clear_refs") << kPeak;
 }

@@ -37,7 +37,8 @@ std::array<double, 3> load_averages();
 // Largest resident size of this process so far, in bytes (VmHWM).
 int64_t peak_resident_memory();
 
-// Makes peak_resident_memory() the largest from now on, where the system lets it.
+// Gives free memory back and makes peak_resident_memory() the largest from now on, where the system
+// lets it.
 void reset_peak_resident_memory();
 
 }  // namespace zoetrope
