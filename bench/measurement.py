@@ -14,22 +14,28 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def commit() -> str:
-    """The commit that is checked out, with "-dirty" if tracked files differ from it."""
+    """The commit that is checked out, with "-dirty" if tracked files differ from it; of a bundle
+    the one that it was built from."""
+    bundled = ROOT / "commit"
+    if bundled.exists():
+        return bundled.read_text(encoding="ascii").strip()
     git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude=*"]
     done = subprocess.run(git, capture_output=True, text=True, check=False)
     return done.stdout.strip() or "unknown"
 
 
-def machine() -> dict[str, Any]:
+def machine(device: str = "cpu") -> dict[str, Any]:
+    """`device`: what was measured, "cpu" or "cuda" with anything behind it."""
     cpu = _fields("/proc/cpuinfo", ":")
     memory = _fields("/proc/meminfo", ":").get("MemTotal", "0").split()[0]
     system = _fields("/etc/os-release", "=").get("PRETTY_NAME", "").strip('"')
-    return {
+    found = {
         "processor": f"{cpu.get('model name', 'unknown')}, model {cpu.get('model', '?')}",
         "cores": os.cpu_count(),
         "memory_gib": round(int(memory) / 2**20, 1),
         "system": system,
     }
+    return found if device.startswith("cpu") else {**found, "device": _gpu()}
 
 
 def command_line(arguments: list[str]) -> str:
@@ -40,6 +46,13 @@ def command_line(arguments: list[str]) -> str:
 def append(path: pathlib.Path, record: dict[str, Any]) -> None:
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(record) + "\n")
+
+
+def _gpu() -> str:
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    done = subprocess.run(query, capture_output=True, text=True, check=False)
+    name, _, driver = done.stdout.partition("\n")[0].partition(", ")
+    return f"{name}, driver {driver}" if driver else "unknown GPU"
 
 
 def _fields(path: str, separator: str) -> dict[str, str]:

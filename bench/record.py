@@ -30,7 +30,10 @@ LEFT_OUT = {
     *("repetition_index", "threads", "iterations", "aggregate_unit"),
 }
 # Of a file: the machine as it was, what it was asked; `machine` and `command` say the rest.
-CONTEXT = ("threads", "device", "onednn", "load_avg")
+CONTEXT = (
+    *("threads", "device", "onednn", "load_avg"),
+    *("device_allocated_bytes", "device_taken_bytes", "latents_per_step"),
+)
 
 
 def run(command: list[str]) -> dict[str, Any]:
@@ -68,7 +71,7 @@ def main() -> None:
         "kind": kind_of(context),
         "command": measurement.command_line(command),
         "commit": measurement.commit(),
-        "machine": measurement.machine(),
+        "machine": measurement.machine(context.get("device", "cpu")),
         "context": {name: context[name] for name in CONTEXT if name in context},
     }
     for row in kept_rows(result["benchmarks"]):

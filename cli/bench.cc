@@ -31,7 +31,7 @@ struct Measured {
 };
 
 void check_bits(const std::vector<Run>& runs, const std::string& name) {
-  if (runs.back().bits == runs.front().bits) return;
+  if (runs.back().outputs.bits == runs.front().outputs.bits) return;
   fail(ErrorCode::kInternal,
        "{}: repetition {} gave other bits than the first, which must never be; please report it",
        name, runs.size());
@@ -76,6 +76,13 @@ std::string peak_line(const Measured& measured, const MeasuredJob& job) {
       measured.peaks.front() / 1e12, measured.peaks.back() / 1e12);
 }
 
+std::string device_memory_line(const MemoryUse& use) {
+  if (use.most_allocated == 0) return "";
+  return fmt::format(
+      "device memory: {:.1f} MiB allocated at most, {:.0f} MiB taken as the driver counts\n\n",
+      static_cast<double>(use.most_allocated) / kMebi, static_cast<double>(use.taken) / kMebi);
+}
+
 void run_repetitions(const Options& options) {
   const MeasureOptions& asked = options.measure;
   std::optional<Baseline> baseline;
@@ -93,11 +100,17 @@ void run_repetitions(const Options& options) {
   const Measured measured = measure(job, asked);
   const std::vector<BenchRow> rows = bench_rows(values_of(measured, job));
 
-  std::string text = title + peak_line(measured, job) + bench_table(rows);
+  const MemoryUse use = job.memory_use();
+  std::string text = title + peak_line(measured, job) + device_memory_line(use) + bench_table(rows);
   if (baseline) text += fmt::format("\n{}", baseline->ratios(rows));
   if (!options.quiet) std::fputs(text.c_str(), file.table());
   context["model_flops"] = job.arithmetic();
   context["peak_flops_per_second"] = measured.peak();
+  context["latents_per_step"] = job.frames_per_step();
+  if (use.most_allocated > 0) {
+    context["device_allocated_bytes"] = use.most_allocated;
+    context["device_taken_bytes"] = use.taken;
+  }
   file.write({{"context", context}, {"benchmarks", bench_json(rows, job.name(), job.threads())}});
 }
 

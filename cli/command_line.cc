@@ -292,6 +292,9 @@ void add_measured(CLI::App* command, TypedOptions& typed, const char* repetition
   option(command, kJob, "--repetitions", "N", typed.repetitions, repetitions);
   option(command, kJob, "--warmup", "N", typed.warmup,
          "runs of the same job before, that do not count (default 1)");
+  option(command, kJob, "--tensors", "PLACE", typed.tensors,
+         "of video and latents: host (float32), bytes (on the host, as video files have them) or "
+         "device (float32, all of it at once) (default host)");
   option(command, kReport, "--json", "FILE", typed.json_file, json);
   flag(command, kReport, "-y,--overwrite", typed.overwrite, "replace existing files");
 }

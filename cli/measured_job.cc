@@ -4,12 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <ctime>
 
 #include "base/fail.h"
-#include "checkpoint/checkpoint.h"
 #include "cli/batch.h"
 #include "cli/interrupt.h"
 #include "cli/model.h"
@@ -20,33 +17,6 @@ namespace {
 // Seconds that all threads of this process have computed.
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-// Values [begin, begin + values.size()) of a sequence, each in [-largest, largest).
-void fill(std::vector<float>& values, const char* name, int64_t begin, float largest) {
-  const RandomSequence random(name, 0);
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = largest * random.at(static_cast<uint64_t>(begin) + i);
-  }
-}
-
-// Adds outputs to the hash (FNV-1a over words) and to the count of those that are not finite.
-void examine(const std::vector<float>& outputs, Run& run) {
-  constexpr uint64_t kPrime = 0x100000001b3;
-  for (const float value : outputs) {
-    run.bits = (run.bits ^ std::bit_cast<uint32_t>(value)) * kPrime;
-    if (!std::isfinite(value)) ++run.not_finite;
-  }
-}
-
-TensorView view_of(std::vector<float>& values, const std::vector<int64_t>& shape) {
-  int64_t count = 1;
-  for (const int64_t extent : shape) count *= extent;
-  values.resize(static_cast<size_t>(count));
-  TensorView view;
-  view.data = values.data();
-  view.shape = shape;
-  return view;
-}
-
 // Of the CPU, where it does the work; one that waits for a GPU.
 int threads_of(const LoadOptions& load) {
   if (load.threads > 0) return load.threads;
@@ -55,11 +25,11 @@ int threads_of(const LoadOptions& load) {
   return std::max(1, (found == all.end() ? all.front() : *found).threads);
 }
 
-StreamOptions stream_options(const Options& options) {
+StreamOptions stream_options(const Options& options, const VideoFormat& format) {
   StreamOptions stream = options.stream;
   stream.height = options.measure.size.height;
   stream.width = options.measure.size.width;
-  stream.video = {Layout::kTHWC, Range::kSigned, DType::kFloat32};
+  stream.video = format;
   stream.clamp = false;  // would hide an infinity
   stream.cancelled = interrupted;
   return stream;
@@ -81,7 +51,8 @@ MeasuredJob::MeasuredJob(const Options& options, Report& report, const Observer&
       measure_(options.measure),
       report_(report),
       model_(load_model(options, options.measure.decode ? Half::kDecoder : Half::kEncoder, report)),
-      stream_options_(stream_options(options)),
+      clip_(model_, options.measure),
+      stream_options_(stream_options(options, clip_.format())),
       threads_(threads_of(options.load)) {
   check_job();
   stream_options_.observer = observer;
@@ -139,9 +110,12 @@ int64_t MeasuredJob::base_dim() const {
 DType MeasuredJob::dtype() const { return decode() ? info().decode_dtype : info().encode_dtype; }
 
 std::string MeasuredJob::name() const {
-  return fmt::format("{}/{}x{}x{}/{}/base_dim:{}/threads:{}", decode() ? "decode" : "encode",
+  const char* tensors = measure_.tensors == TensorPlace::kDevice  ? "/tensors:device"
+                        : measure_.tensors == TensorPlace::kBytes ? "/tensors:bytes"
+                                                                  : "";
+  return fmt::format("{}/{}x{}x{}/{}/base_dim:{}/threads:{}{}", decode() ? "decode" : "encode",
                      frames(), measure_.size.width, measure_.size.height, name_of(dtype()),
-                     base_dim(), threads_);
+                     base_dim(), threads_, tensors);
 }
 
 double MeasuredJob::arithmetic() const {
@@ -152,6 +126,13 @@ double MeasuredJob::arithmetic() const {
 MemoryNeeded MeasuredJob::memory() const {
   return decode() ? model_.memory_needed_decode(stream_options_)
                   : model_.memory_needed_encode(stream_options_);
+}
+
+MemoryUse MeasuredJob::memory_use() const {
+  MemoryUse use = model_.memory_use();
+  use.allocated -= clip_.device_bytes();
+  use.most_allocated -= clip_.device_bytes();
+  return use;
 }
 
 double MeasuredJob::measure_peak() const {
@@ -169,7 +150,7 @@ Run MeasuredJob::run(const std::string& what) { return run(what, frames()); }
 Run MeasuredJob::run(const std::string& what, int64_t frames) {
   const int64_t stride = info().temporal_stride;
   const int64_t latents = 1 + (frames - 1) / stride;
-  const int64_t step = frames_per_step();
+  const int64_t step = measure_.tensors == TensorPlace::kDevice ? latents : frames_per_step();
   report_.progress().start(what, "frames", frames);
   reset();
   Run run;
@@ -194,34 +175,18 @@ void MeasuredJob::reset() {
 // Latent frames [first, first + count), and the frames of the video that belong to them. Inputs are
 // made and outputs examined while no clock runs.
 void MeasuredJob::push(int64_t first, int64_t count, Run& run) {
-  const ModelInfo& model = info();
-  const int64_t frames =
-      first == 0 ? 1 + (count - 1) * model.temporal_stride : count * model.temporal_stride;
-  const TensorView video =
-      view_of(video_, {frames, measure_.size.height, measure_.size.width, model.video_channels});
-  EncodeOutputs outputs;
-  outputs.latent =
-      view_of(latents_, {model.latent_channels, count, measure_.size.height / model.spatial_stride,
-                         measure_.size.width / model.spatial_stride});
-  constexpr float kLargestLatent = 1.7F;  // normalized latents have a deviation of about 1
-  if (decode()) {
-    const int64_t size = std::ssize(latents_) / count;
-    fill(latents_, "latents", first * size, kLargestLatent);
-  } else {
-    const int64_t size = std::ssize(video_) / frames;
-    fill(video_, "video", frames_done_ * size, 1);
-  }
+  const MeasuredClip::Part part = clip_.part(first, count);
   const double cpu = cpu_seconds();
   const Timer timer;
   if (decode()) {
-    decoder_->push(outputs.latent, video);
+    decoder_->push(part.latents, part.video);
   } else {
-    encoder_->push(video, outputs);
+    encoder_->push(part.video, {.latent = part.latents});
   }
   run.seconds += timer.seconds();
   run.cpu_seconds += cpu_seconds() - cpu;
   if (first == 0) run.first_output_seconds = run.seconds;
-  examine(decode() ? video_ : latents_, run);
+  clip_.examine(part, run.outputs);
 }
 
 void MeasuredJob::verify() {
@@ -229,13 +194,13 @@ void MeasuredJob::verify() {
   const int64_t some = std::min(frames(), 1 + step * info().temporal_stride);
   const Run once = run("checking", some);
   const Run again = run("checking", some);
-  if (once.not_finite > 0) {
+  if (once.outputs.not_finite > 0) {
     fail(ErrorCode::kCheckpoint,
          "{}: {} of the outputs are not finite; the weights are damaged, or --dtype {} is too "
          "narrow for them",
-         options_.weights, once.not_finite, name_of(dtype()));
+         options_.weights, once.outputs.not_finite, name_of(dtype()));
   }
-  if (once.bits != again.bits) {
+  if (once.outputs.bits != again.outputs.bits) {
     fail(ErrorCode::kInternal,
          "{}: two runs gave different bits, which must never be; please report it with what "
          "`zoetrope devices` prints",

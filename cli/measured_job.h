@@ -6,8 +6,8 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "cli/measured_clip.h"
 #include "cli/options.h"
 #include "cli/report.h"
 #include "zoetrope/autoencoder.h"
@@ -19,8 +19,7 @@ struct Run {
   double seconds = 0;               // in the Stream's push()
   double cpu_seconds = 0;           // of all threads in that time
   double first_output_seconds = 0;  // until the first latent or frame was there
-  uint64_t bits = 0;                // a hash of all outputs
-  int64_t not_finite = 0;           // outputs that are no number
+  Outputs outputs;
 };
 
 // Runs the work of a command. Throws kCancelled that says so in words if it is interrupted.
@@ -38,7 +37,7 @@ class MeasuredJob {
   void change(int64_t frames, const media::FrameSize& size);
 
   // The same numbers every time. The first frame or latent is pushed alone, then as many as
-  // --frames-per-step says. `what`: of the progress bar.
+  // --frames-per-step says, or, of a clip on the device, all. `what`: of the progress bar.
   Run run(const std::string& what);
 
   // Runs the first frames twice. Throws kCheckpoint if an output is not finite, kInternal if the
@@ -58,6 +57,7 @@ class MeasuredJob {
   const ModelInfo& info() const { return model_.info(); }
   double arithmetic() const;      // of the published model
   MemoryNeeded memory() const;    // as planned
+  MemoryUse memory_use() const;   // of the device, without the clip
   double measure_peak() const;    // flops per second
   double measure_copies() const;  // bytes per second
 
@@ -72,13 +72,12 @@ class MeasuredJob {
   MeasureOptions measure_;
   Report& report_;
   Autoencoder model_;
+  MeasuredClip clip_;
   StreamOptions stream_options_;
   int64_t threads_ = 1;
   int64_t frames_done_ = 0;  // of the video, in the current run
   std::optional<EncodeStream> encoder_;
   std::optional<DecodeStream> decoder_;
-  std::vector<float> video_;    // of one push: (frames, height, width, channels)
-  std::vector<float> latents_;  // of one push: (channels, frames, height, width)
 };
 
 }  // namespace zoetrope::cli

@@ -233,6 +233,10 @@ void interpret_measure(const TypedOptions& typed, Options& options) {
     measure.warmup = parse_count("--warmup", typed.warmup, kMostRepetitions);
   }
   if (!typed.row.empty()) measure.row = choose("--by", typed.row, kRows);
+  static const Choices<TensorPlace> kPlaces = {{"host", TensorPlace::kHost},
+                                               {"bytes", TensorPlace::kBytes},
+                                               {"device", TensorPlace::kDevice}};
+  if (!typed.tensors.empty()) measure.tensors = choose("--tensors", typed.tensors, kPlaces);
 }
 
 void interpret_inspect(const TypedOptions& typed, Options& options) {

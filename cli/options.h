@@ -35,6 +35,10 @@ enum class ProgressKind : uint8_t { kAuto, kBar, kLines, kJson, kNone };
 // What a row of a profile stands for.
 enum class ProfileRow : uint8_t { kLayer, kKernel, kStep };
 
+// Where the video and the latents lie that bench and profile push: on the host as float32, or as
+// bytes, which video files have, or in the device's memory as float32.
+enum class TensorPlace : uint8_t { kHost, kBytes, kDevice };
+
 // What bench and profile run, and where the numbers go.
 struct MeasureOptions {
   bool decode = false;  // else encode
@@ -42,6 +46,7 @@ struct MeasureOptions {
   media::FrameSize size = {256, 256};
   int64_t repetitions = 1;
   int64_t warmup = 1;
+  TensorPlace tensors = TensorPlace::kHost;
   std::string json;      // a file, or "-" for standard output; empty: none
   std::string baseline;  // results of an earlier bench or profile
   ProfileRow row = ProfileRow::kLayer;
@@ -117,7 +122,7 @@ struct TypedOptions {
   std::string latent_scale, fit_frames, fit_size;
   std::string expect, tolerance, progress;
   std::string naming, format;
-  std::string coding, size, repetitions, warmup, row, json_file, baseline;
+  std::string coding, size, repetitions, warmup, tensors, row, json_file, baseline;
   std::string graph, pass, plan;
   std::string dump, steps, against, trace, html;
   bool overwrite = false, keep_partial = false, posterior = false, no_clamp = false;

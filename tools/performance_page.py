@@ -40,7 +40,8 @@ MODEL = """
 
 `zoetrope bench`: medians, and in brackets the coefficient of variation. TFLOP/s count the published
 model's arithmetic, so what is saved counts as done; the peak is a loop of the machine's best
-instruction on registers, timed in the same run.
+instruction on registers, timed in the same run. Peak memory is what is resident; on a GPU what the
+model allocated there, and in brackets what the driver counts as taken, tensors and kernels included.
 """
 
 TORCH = """
@@ -98,7 +99,7 @@ def grouped(records: list[Record], key: Callable[[Record], str]) -> dict[str, li
 def machine_of(record: Record) -> str:
     machine = record["machine"]
     place = f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']:g} GiB"
-    device = record.get("versions", {}).get("device") or machine.get("device")
+    device = machine.get("device")
     return f"{place}, {machine['system']}" + (f", {device}" if device else "")
 
 
@@ -151,6 +152,15 @@ def run_of(record: Record) -> str:
     return record["command"] + record["commit"]
 
 
+def peak_memory(record: Record) -> str:
+    """On a GPU what the model allocated there, and in brackets what the driver counts in all."""
+    allocated = record["context"].get("device_allocated_bytes")
+    if allocated is None:
+        return number(record["row"].get("peak_resident_bytes"), 2**-20)
+    taken = record["context"]["device_taken_bytes"]
+    return f"{number(allocated, 2**-20)} ({number(taken, 2**-20)})"
+
+
 def model_columns(variations: dict[str, float]) -> list[Column]:
     def seconds(record: Record) -> str:
         variation = variations.get(run_of(record))
@@ -162,7 +172,7 @@ def model_columns(variations: dict[str, float]) -> list[Column]:
         ("seconds", seconds),
         ("frames/s", row_value("frames_per_second")),
         ("first output, ms", row_value("first_output_ms")),
-        ("peak memory, MiB", row_value("peak_resident_bytes", 2**-20)),
+        ("peak memory, MiB", peak_memory),
         ("TFLOP/s", row_value("flops_per_second", 1e-12)),
         ("of peak", lambda record: percent(record["row"].get("share_of_peak"))),
         ("load", load_of),

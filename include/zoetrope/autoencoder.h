@@ -72,6 +72,13 @@ struct MemoryNeeded {
   int64_t total() const { return weights + state + arena + staging; }
 };
 
+// Bytes of a GPU's memory; 0 on the CPU.
+struct MemoryUse {
+  int64_t allocated = 0;       // by this model: weights, Streams and its tensors
+  int64_t most_allocated = 0;  // since it was loaded
+  int64_t taken = 0;           // of the whole device as its driver counts, by all processes
+};
+
 class ZOETROPE_API Autoencoder {
  public:
   // `weights`: a .safetensors or .pth file, a diffusers folder, random[:base_dim[:seed]], or a
@@ -100,6 +107,21 @@ class ZOETROPE_API Autoencoder {
   // What open_encode or open_decode would take; computed without touching the device.
   MemoryNeeded memory_needed_encode(const StreamOptions& options) const;
   MemoryNeeded memory_needed_decode(const StreamOptions& options) const;
+
+  MemoryUse memory_use() const;
+
+  // unload() moves the weights to the host's memory and gives the device's back; opening a Stream
+  // brings them back. Throws kInvalidArgument while a Stream is open. trim() gives back what
+  // Streams that ended have left, which else happens by and by. Neither waits for other work on the
+  // device.
+  void unload() const;
+  void trim() const;
+
+  // A contiguous tensor on the model's device, for callers without a CUDA of their own: its values
+  // are not set, `storage` frees it. copy_tensor copies such a tensor to one of the same type and
+  // shape on the host, or back.
+  NamedTensor make_tensor(DType dtype, const std::vector<int64_t>& shape) const;
+  void copy_tensor(const TensorView& from, const TensorView& to) const;
 
   // Multiplications and additions, counted one each, that the published model takes for a video of
   // `frames` frames, taps on padding and on an empty history included: the arithmetic by which

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "zoetrope/export.h"
@@ -25,6 +26,11 @@ struct StreamOptions {
   bool clamp = true;            // decoded frames to [-1, 1], as the published model does
   int64_t frames_per_step = 0;  // latent frames computed together; 0: the device's default
   int64_t memory_limit = 0;     // bytes, weights included; 0: none. Lowers frames_per_step first
+  // A cudaStream_t of the caller's (null: the default stream), which must outlive the Stream. All
+  // work is in its order: tensors on the device may be made and used by other work on it, and
+  // push() waits only for results on the host. Empty: a stream of its own, and push() waits for
+  // all.
+  std::optional<void*> cuda_stream = {};
   // Called from the pushing thread: work items of the current push done, and their number.
   std::function<void(int64_t done, int64_t total)> progress = {};
   // Polled per work item, from any thread; true ends in Error kCancelled.

@@ -33,7 +33,8 @@ ZOETROPE_API int64_t size_of(DType dtype);
 ZOETROPE_API std::string_view name_of(DType dtype);
 
 // Where a tensor's memory is. Memory of a GPU is read and written in place by a model on the same
-// GPU; work of the caller's on it must be done before a call, and is not waited for.
+// GPU; work of the caller's on it must be done before a call, and is not waited for, unless both
+// are in the order of one StreamOptions::cuda_stream.
 enum class DeviceKind : uint8_t { kCpu, kCuda };
 
 struct Device {

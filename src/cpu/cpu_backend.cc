@@ -105,14 +105,10 @@ class CpuBackend : public Backend {
   void copy_to_host(void* host, const std::byte* device, int64_t bytes) const override {
     std::memcpy(host, device, static_cast<size_t>(bytes));
   }
-  void copy(std::byte* to, const std::byte* from, int64_t bytes) const override {
-    std::memcpy(to, from, static_cast<size_t>(bytes));
-  }
-  void zero(std::byte* device, int64_t bytes) const override {
-    std::memset(device, 0, static_cast<size_t>(bytes));
-  }
 
-  void copy_edge(const EdgeCopy& edge, const RunControl& control) const override {
+  std::unique_ptr<Queue> open_queue(std::optional<void*> cuda_stream) const override;
+
+  void copy_edge(const EdgeCopy& edge, const RunControl& control) const {
     ZOETROPE_CHECK(edge.from.shape.size() == 4 && edge.from.shape == edge.to.shape,
                    to_string(edge.from.shape) + " to " + to_string(edge.to.shape));
     check_place(edge.from);
@@ -128,7 +124,7 @@ class CpuBackend : public Backend {
     edge_copy(args, pool_, {.cancelled = control.cancelled});
   }
 
-  void run(const Plan& plan, const Launch& launch, const RunControl& control) const override {
+  void run(const Plan& plan, const Launch& launch, const RunControl& control) const {
     const LoopControl loop = {.cancelled = control.cancelled};
     const StepContext context = {plan, launch, target_, pool_, loop};
     const auto total = static_cast<int64_t>(plan.steps.size());
@@ -144,6 +140,45 @@ class CpuBackend : public Backend {
   mutable ThreadPool pool_;  // safe from several threads
   Allocator allocator_;
 };
+
+// All work is done when a call returns.
+class CpuQueue : public Queue {
+ public:
+  explicit CpuQueue(const CpuBackend& backend) : backend_(backend) {}
+
+  std::unique_ptr<Memory> allocate(int64_t bytes) override { return backend_.allocate(bytes); }
+  void copy_from_host(std::byte* device, const void* host, int64_t bytes) override {
+    backend_.copy_from_host(device, host, bytes);
+  }
+  void copy_to_host(void* host, const std::byte* device, int64_t bytes) override {
+    backend_.copy_to_host(host, device, bytes);
+  }
+  void copy(std::byte* to, const std::byte* from, int64_t bytes) override {
+    std::memcpy(to, from, static_cast<size_t>(bytes));
+  }
+  void zero(std::byte* device, int64_t bytes) override {
+    std::memset(device, 0, static_cast<size_t>(bytes));
+  }
+  void copy_edge(const EdgeCopy& edge, const RunControl& control) override {
+    backend_.copy_edge(edge, control);
+  }
+  void run(const Plan& plan, const Launch& launch, const RunControl& control) override {
+    backend_.run(plan, launch, control);
+  }
+  void finish() override {}
+  void wait() override {}
+
+ private:
+  const CpuBackend& backend_;
+};
+
+std::unique_ptr<Queue> CpuBackend::open_queue(std::optional<void*> cuda_stream) const {
+  if (cuda_stream) {
+    fail(ErrorCode::kInvalidArgument,
+         "cuda_stream: the model was loaded on the device cpu, which has none; leave it out");
+  }
+  return std::make_unique<CpuQueue>(*this);
+}
 
 }  // namespace
 

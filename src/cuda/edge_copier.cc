@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fail.h"
 #include "base/shape.h"
 #include "cuda/cuda_error.h"
+#include "cuda/cuda_stream.h"
 #include "cuda/kernels/edge_copy.h"
 #include "cuda/strided_copy.h"
 
@@ -15,6 +17,7 @@ namespace zoetrope::cuda {
 namespace {
 
 constexpr int64_t kPieceBytes = int64_t{8} << 20;
+constexpr size_t kMostPieces = 16;  // a step's frames at common sizes, and those of the next
 
 bool is_on_host(const TensorView& view) { return view.device.kind == DeviceKind::kCpu; }
 
@@ -92,12 +95,56 @@ void check_types(const EdgeCopy& edge) {
 
 }  // namespace
 
-EdgeCopier::~EdgeCopier() {
-  for (Pinned& pinned : pinned_) {
-    if (pinned.done != nullptr) (void)cudaEventDestroy(pinned.done);
-    if (pinned.data != nullptr) (void)cudaFreeHost(pinned.data);
+// Host memory that the device reads and writes itself.
+class EdgeCopier::Pinned {
+ public:
+  explicit Pinned(int64_t bytes) : size_(bytes) {
+    void* data = nullptr;
+    const cudaError_t error =
+        cudaHostAlloc(&data, static_cast<size_t>(bytes), cudaHostAllocDefault);
+    if (error == cudaErrorMemoryAllocation) {
+      (void)cudaGetLastError();
+      fail(ErrorCode::kOutOfMemory, "edge copy: {} bytes of pinned host memory are not there",
+           bytes);
+    }
+    check(error, "edge copy");
+    data_ = static_cast<std::byte*>(data);
   }
-}
+  ~Pinned() { (void)cudaFreeHost(data_); }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+
+  int64_t size() const { return size_; }
+
+  // The values of `host` densely in this memory.
+  TensorView dense(const TensorView& host) const { return dense_view(host, data_); }
+
+  // The device is at work on it until it comes to this place in the stream; then `result`, if that
+  // has data, gets what is here.
+  void begin_use(cudaStream_t stream, const TensorView& result) {
+    result_ = result;
+    done_.record(stream);
+  }
+  bool is_done() const { return done_.is_past(); }
+
+  // Waits for the device, and hands the result on.
+  void end_use() {
+    done_.wait();
+    if (result_.data == nullptr) return;
+    copy_strided(bytes_of(dense(result_)), bytes_of(result_), axes_of(result_.shape),
+                 size_of(result_.dtype));
+    result_ = {};
+  }
+
+ private:
+  std::byte* data_ = nullptr;
+  int64_t size_;
+  Event done_ = Event(Event::Kind::kOrder);
+  TensorView result_ = {};
+};
+
+EdgeCopier::EdgeCopier(int device, cudaStream_t stream) : device_(device), stream_(stream) {}
+EdgeCopier::~EdgeCopier() = default;
 
 void EdgeCopier::copy(const EdgeCopy& edge, const RunControl& control) {
   ZOETROPE_CHECK(edge.from.shape.size() == 4 && edge.from.shape == edge.to.shape,
@@ -108,7 +155,6 @@ void EdgeCopier::copy(const EdgeCopy& edge, const RunControl& control) {
   if (elements_of(edge.from) == 0) return;
   if (is_on_host(edge.from) || is_on_host(edge.to)) return copy_on_host(edge, control);
   launch(edge);
-  check(cudaStreamSynchronize(stream_), "edge copy");
 }
 
 void EdgeCopier::check_place(const TensorView& view) const {
@@ -126,34 +172,25 @@ void EdgeCopier::check_place(const TensorView& view) const {
 
 // In pieces of frames, or of rows where a frame is large.
 void EdgeCopier::copy_on_host(const EdgeCopy& edge, const RunControl& control) {
-  const std::scoped_lock lock(mutex_);
-  forget();
   const TensorView& view = is_on_host(edge.from) ? edge.from : edge.to;
   const int64_t row_bytes = view.shape[2] * view.shape[3] * size_of(view.dtype);
   const int64_t rows = std::clamp<int64_t>(kPieceBytes / row_bytes, 1, view.shape[1]);
   const int64_t frames =
       rows < view.shape[1] ? 1 : std::max<int64_t>(kPieceBytes / (row_bytes * rows), 1);
-  size_t turn = 0;
   for (int64_t frame = 0; frame < view.shape[0]; frame += frames) {
     const EdgeCopy of_frames = slice(edge, 0, frame, std::min(frames, view.shape[0] - frame));
     for (int64_t row = 0; row < view.shape[1]; row += rows) {
       if (control.cancelled && control.cancelled()) fail(ErrorCode::kCancelled, "cancelled");
-      copy_piece(slice(of_frames, 1, row, std::min(rows, view.shape[1] - row)),
-                 pinned_[turn++ % 2]);
+      copy_piece(slice(of_frames, 1, row, std::min(rows, view.shape[1] - row)));
     }
-  }
-  for (size_t i = 0; i < pinned_.size(); ++i) {
-    Pinned& pinned = pinned_[(turn + i) % pinned_.size()];
-    if (pinned.waiting.data != nullptr) finish(pinned);
   }
 }
 
-void EdgeCopier::copy_piece(const EdgeCopy& piece, Pinned& pinned) {
-  finish(pinned);
+void EdgeCopier::copy_piece(const EdgeCopy& piece) {
   const bool reads_host = is_on_host(piece.from);
   const TensorView& host = reads_host ? piece.from : piece.to;
-  reserve(pinned, elements_of(host) * size_of(host.dtype));
-  const TensorView dense = dense_view(host, pinned.data);
+  std::unique_ptr<Pinned> pinned = take(elements_of(host) * size_of(host.dtype));
+  const TensorView dense = pinned->dense(host);
   EdgeCopy edge = piece;
   if (reads_host) {
     copy_strided(bytes_of(host), bytes_of(dense), axes_of(host.shape), size_of(host.dtype));
@@ -162,8 +199,8 @@ void EdgeCopier::copy_piece(const EdgeCopy& piece, Pinned& pinned) {
     edge.to = dense;
   }
   launch(edge);
-  check(cudaEventRecord(pinned.done, stream_), "edge copy");
-  if (!reads_host) pinned.waiting = host;
+  pinned->begin_use(stream_, reads_host ? TensorView{} : host);
+  busy_.push_back(std::move(pinned));
 }
 
 void EdgeCopier::launch(const EdgeCopy& edge) const {
@@ -178,40 +215,35 @@ void EdgeCopier::launch(const EdgeCopy& edge) const {
   check(edge_copy(args, stream_), "edge copy");
 }
 
-// Waits until the device is done with the buffer, and hands its content on.
-void EdgeCopier::finish(Pinned& pinned) const {
-  if (pinned.done == nullptr) return;
-  check(cudaEventSynchronize(pinned.done), "edge copy");
-  if (pinned.waiting.data == nullptr) return;
-  const TensorView& to = pinned.waiting;
-  copy_strided(bytes_of(dense_view(to, pinned.data)), bytes_of(to), axes_of(to.shape),
-               size_of(to.dtype));
-  pinned.waiting = {};
+std::unique_ptr<EdgeCopier::Pinned> EdgeCopier::take(int64_t bytes) {
+  while (!busy_.empty() && busy_.front()->is_done()) retire();
+  while (busy_.size() >= kMostPieces) retire();
+  const auto fits = [&](const auto& pinned) { return pinned->size() >= bytes; };
+  const auto found = std::ranges::find_if(idle_, fits);
+  if (found != idle_.end()) {
+    std::unique_ptr<Pinned> pinned = std::move(*found);
+    idle_.erase(found);
+    return pinned;
+  }
+  if (busy_.size() + idle_.size() >= kMostPieces) idle_.pop_back();
+  return std::make_unique<Pinned>(bytes);
 }
 
-void EdgeCopier::reserve(Pinned& pinned, int64_t bytes) const {
-  if (pinned.done == nullptr) {
-    check(cudaEventCreateWithFlags(&pinned.done, cudaEventDisableTiming), "edge copy");
-  }
-  if (pinned.size >= bytes) return;
-  if (pinned.data != nullptr) check(cudaFreeHost(pinned.data), "edge copy");
-  pinned.data = nullptr;
-  pinned.size = 0;
-  const int64_t size = std::max(bytes, kPieceBytes);
-  void* data = nullptr;
-  const cudaError_t error = cudaHostAlloc(&data, static_cast<size_t>(size), cudaHostAllocDefault);
-  if (error == cudaErrorMemoryAllocation) {
-    (void)cudaGetLastError();
-    fail(ErrorCode::kOutOfMemory, "edge copy: {} bytes of pinned host memory are not there", size);
-  }
-  check(error, "edge copy");
-  pinned.data = static_cast<std::byte*>(data);
-  pinned.size = size;
+// The one that the device is first done with.
+void EdgeCopier::retire() {
+  std::unique_ptr<Pinned> pinned = std::move(busy_.front());
+  busy_.pop_front();
+  pinned->end_use();
+  idle_.push_back(std::move(pinned));
 }
 
-// Of a copy that was broken off.
-void EdgeCopier::forget() {
-  for (Pinned& pinned : pinned_) pinned.waiting = {};
+void EdgeCopier::finish() {
+  try {
+    while (!busy_.empty()) retire();
+  } catch (...) {
+    busy_.clear();  // what is left would write to memory of the caller's that may be gone by then
+    throw;
+  }
 }
 
 }  // namespace zoetrope::cuda

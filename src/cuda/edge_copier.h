@@ -4,49 +4,44 @@
 
 #include <cuda_runtime_api.h>
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <mutex>
+#include <deque>
+#include <memory>
+#include <vector>
 
-#include "backend/backend.h"
+#include "backend/queue.h"
 
 namespace zoetrope::cuda {
 
-// Host memory goes through two pinned buffers, which the device reads and writes itself: while it
-// works on one, the host fills or empties the other.
+// Host memory goes through pinned buffers, which the device reads and writes itself in the order of
+// a stream: while it computes, the host fills those of the next step and empties those of the last.
 class EdgeCopier {
  public:
-  EdgeCopier(int device, cudaStream_t stream) : device_(device), stream_(stream) {}
+  EdgeCopier(int device, cudaStream_t stream);
   ~EdgeCopier();
   EdgeCopier(const EdgeCopier&) = delete;
   EdgeCopier& operator=(const EdgeCopier&) = delete;
 
-  // Returns when results on the host are there; those on the device follow in the stream's order,
-  // and the caller's tensors are no longer read. May be called from several threads. Throws
-  // kInvalidArgument if a tensor is where the device does not reach it, kCancelled, kDevice.
+  // Tensors of the host that are read have been read when it returns; those that are written are
+  // there after finish(). The device's follow in the stream's order. Throws kInvalidArgument if a
+  // tensor is where the device does not reach it, kCancelled, kDevice.
   void copy(const EdgeCopy& edge, const RunControl& control);
+  void finish();
 
  private:
-  struct Pinned {
-    std::byte* data = nullptr;
-    int64_t size = 0;
-    cudaEvent_t done = nullptr;
-    TensorView waiting = {};  // gets the buffer's content once the device is done
-  };
+  class Pinned;
 
   void check_place(const TensorView& view) const;
   void copy_on_host(const EdgeCopy& edge, const RunControl& control);
-  void copy_piece(const EdgeCopy& piece, Pinned& pinned);
+  void copy_piece(const EdgeCopy& piece);
   void launch(const EdgeCopy& edge) const;
-  void finish(Pinned& pinned) const;
-  void reserve(Pinned& pinned, int64_t bytes) const;
-  void forget();
+  std::unique_ptr<Pinned> take(int64_t bytes);
+  void retire();
 
   int device_;
   cudaStream_t stream_;
-  std::mutex mutex_;
-  std::array<Pinned, 2> pinned_;
+  std::deque<std::unique_ptr<Pinned>> busy_;  // in the stream's order
+  std::vector<std::unique_ptr<Pinned>> idle_;
 };
 
 }  // namespace zoetrope::cuda

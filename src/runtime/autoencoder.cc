@@ -8,9 +8,11 @@
 #include "checkpoint/checkpoint.h"
 #include "runtime/autoencoder_implementation.h"
 #include "runtime/boundary.h"
+#include "runtime/device_tensor.h"
 #include "runtime/edge_view.h"
 #include "runtime/load.h"
 #include "runtime/module_file.h"
+#include "runtime/residency.h"
 #include "runtime/stream_implementation.h"
 #include "runtime/weights.h"
 
@@ -170,6 +172,29 @@ void Autoencoder::decode(const TensorView& latents, const TensorView& video,
     if (latents.shape.size() == 5) return decode_batch(stream, latents, video);
     stream.push(latents, video);
   });
+}
+
+void Autoencoder::unload() const {
+  at_boundary([&] {
+    unload_weights(*implementation_);
+    implementation_->backend->trim();
+  });
+}
+
+void Autoencoder::trim() const {
+  at_boundary([&] { implementation_->backend->trim(); });
+}
+
+MemoryUse Autoencoder::memory_use() const {
+  return at_boundary([&] { return implementation_->backend->memory_use(); });
+}
+
+NamedTensor Autoencoder::make_tensor(DType dtype, const std::vector<int64_t>& shape) const {
+  return at_boundary([&] { return zoetrope::make_tensor(implementation_->backend, dtype, shape); });
+}
+
+void Autoencoder::copy_tensor(const TensorView& from, const TensorView& to) const {
+  at_boundary([&] { zoetrope::copy_tensor(*implementation_->backend, from, to); });
 }
 
 MemoryNeeded Autoencoder::memory_needed_encode(const StreamOptions& options) const {

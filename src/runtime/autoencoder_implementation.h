@@ -2,7 +2,9 @@
 // What an Autoencoder shares with its Streams.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -18,8 +20,11 @@ struct ZOETROPE_HIDDEN Autoencoder::Implementation {
   std::string source;  // what messages call the weights
   std::unique_ptr<ConstantStore> constants;
   ModelInfo info;
-  std::optional<Codec> encode;
-  std::optional<Codec> decode;
+  // A WeightsLease may move the weights.
+  mutable std::optional<Codec> encode;
+  mutable std::optional<Codec> decode;
+  mutable std::mutex weights_mutex;
+  mutable int64_t leases = 0;
 };
 
 }  // namespace zoetrope

@@ -28,19 +28,19 @@ void DecodeStream::Implementation::load_latents(const TensorView& latents, int64
     edge.scale = core.info().latents_std;
     edge.offset = core.info().latents_mean;
   }
-  core.backend().copy_edge(edge, core.control());
+  core.queue().copy_edge(edge, core.control());
 }
 
 void DecodeStream::Implementation::store_frames(const TensorView& value, const TensorView& video,
                                                 int64_t begin) const {
-  core.backend().copy_edge({.from = value,
-                            .to = slice_frames(video, begin, value.shape[0]),
-                            .from_range = Range::kSigned,
-                            .to_range = core.options().video.range,
-                            .scale = {},
-                            .offset = {},
-                            .clamp = core.options().clamp},
-                           core.control());
+  core.queue().copy_edge({.from = value,
+                          .to = slice_frames(video, begin, value.shape[0]),
+                          .from_range = Range::kSigned,
+                          .to_range = core.options().video.range,
+                          .scale = {},
+                          .offset = {},
+                          .clamp = core.options().clamp},
+                         core.control());
 }
 
 void DecodeStream::Implementation::push(const TensorView& latents, const TensorView& video) {
@@ -53,7 +53,8 @@ void DecodeStream::Implementation::push(const TensorView& latents, const TensorV
   const TensorView to = video_view(video, options.video, ready(count), options.height,
                                    options.width, info.video_channels);
   const int64_t later = count - (core.at_start() ? 1 : 0);
-  core.begin_push(count - later, (later + core.frames_per_step() - 1) / core.frames_per_step());
+  StreamCore::Push run =
+      core.begin_push(count - later, (later + core.frames_per_step() - 1) / core.frames_per_step());
   int64_t frame = 0;
   for (int64_t position = 0; position < count;) {
     const int64_t n = core.at_start() ? 1 : std::min(core.frames_per_step(), count - position);
@@ -65,20 +66,20 @@ void DecodeStream::Implementation::push(const TensorView& latents, const TensorV
         });
     position += n;
   }
-  core.end_push();
+  run.finish();
 }
 
 void DecodeStream::Implementation::push_images(const TensorView& latents, const TensorView& video) {
   const int64_t count = latents.shape[0];
   const int64_t most = core.images_per_step();
-  core.begin_push((count + most - 1) / most, 0);
+  StreamCore::Push run = core.begin_push((count + most - 1) / most, 0);
   for (int64_t i = 0; i < count; i += most) {
     core.images(
         std::min(most, count - i),
         [&](const TensorView& input) { load_latents(latents, i, input); },
         [&](const TensorView& output) { store_frames(output, video, i); });
   }
-  core.end_push();
+  run.finish();
 }
 
 DecodeStream::DecodeStream(std::unique_ptr<Implementation> implementation)

@@ -58,17 +58,17 @@ void EncodeStream::Implementation::load_frames(const TensorView& frames, int64_t
                                                int64_t count, std::byte* to) const {
   TensorView value = {.data = to,
                       .dtype = core.input_type(),
-                      .device = core.backend().device(),
+                      .device = core.device(),
                       .shape = frames.shape,
                       .strides = {}};
   value.shape[0] = count;
-  core.backend().copy_edge({.from = slice_frames(frames, begin, count),
-                            .to = value,
-                            .from_range = core.options().video.range,
-                            .to_range = Range::kSigned,
-                            .scale = {},
-                            .offset = {}},
-                           core.control());
+  core.queue().copy_edge({.from = slice_frames(frames, begin, count),
+                          .to = value,
+                          .from_range = core.options().video.range,
+                          .to_range = Range::kSigned,
+                          .scale = {},
+                          .offset = {}},
+                         core.control());
 }
 
 void EncodeStream::Implementation::store_outputs(const TensorView& value,
@@ -85,7 +85,7 @@ void EncodeStream::Implementation::store_outputs(const TensorView& value,
       edge.scale = scaled->scale;
       edge.offset = scaled->offset;
     }
-    core.backend().copy_edge(edge, core.control());
+    core.queue().copy_edge(edge, core.control());
   };
   store(outputs.latent, 0, &affine);
   store(outputs.mean, 0, nullptr);
@@ -102,7 +102,7 @@ void EncodeStream::Implementation::push(const TensorView& frames, const EncodeOu
   const int64_t stride = core.info().temporal_stride;
   const int64_t later = latents - (core.at_start() && latents > 0 ? 1 : 0);
   const int64_t runs = (later + core.frames_per_step() - 1) / core.frames_per_step();
-  core.begin_push(latents - later, runs);
+  StreamCore::Push run = core.begin_push(latents - later, runs);
   int64_t position = 0;
   int64_t done = 0;
   while (done < latents) {
@@ -113,7 +113,7 @@ void EncodeStream::Implementation::push(const TensorView& frames, const EncodeOu
         n,
         [&](const TensorView& input) {
           auto* data = static_cast<std::byte*>(input.data);
-          core.backend().copy(data, core.staging(), pending * core.staged_frame_bytes());
+          core.queue().copy(data, core.staging(), pending * core.staged_frame_bytes());
           load_frames(view, position, fresh, data + pending * core.staged_frame_bytes());
         },
         [&](const TensorView& output) { store_outputs(output, to, done); });
@@ -126,14 +126,14 @@ void EncodeStream::Implementation::push(const TensorView& frames, const EncodeOu
                 core.staging() + pending * core.staged_frame_bytes());
     pending += count - position;
   }
-  core.end_push();
+  run.finish();
 }
 
 void EncodeStream::Implementation::push_images(const TensorView& frames,
                                                const EncodeViews& outputs) {
   const int64_t count = frames.shape[0];
   const int64_t most = core.images_per_step();
-  core.begin_push((count + most - 1) / most, 0);
+  StreamCore::Push run = core.begin_push((count + most - 1) / most, 0);
   for (int64_t i = 0; i < count; i += most) {
     const int64_t n = std::min(most, count - i);
     core.images(
@@ -143,7 +143,7 @@ void EncodeStream::Implementation::push_images(const TensorView& frames,
         },
         [&](const TensorView& output) { store_outputs(output, outputs, i); });
   }
-  core.end_push();
+  run.finish();
 }
 
 std::vector<NamedTensor> EncodeStream::Implementation::state() const {
@@ -151,7 +151,7 @@ std::vector<NamedTensor> EncodeStream::Implementation::state() const {
   core.save(state);
   const int64_t bytes = pending * core.staged_frame_bytes();
   const auto storage = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(bytes) + 1);
-  core.backend().copy_to_host(storage->data(), core.staging(), bytes);
+  core.queue().copy_to_host(storage->data(), core.staging(), bytes);
   state.push_back({.name = kPending,
                    .tensor = {.data = storage->data(),
                               .dtype = core.input_type(),
@@ -188,8 +188,8 @@ void EncodeStream::Implementation::restore(const std::vector<NamedTensor>& state
          found->second.shape[0]);
   }
   pending = found->second.shape[0];
-  core.backend().copy_from_host(core.staging(), found->second.data,
-                                pending * core.staged_frame_bytes());
+  core.queue().copy_from_host(core.staging(), found->second.data,
+                              pending * core.staged_frame_bytes());
 }
 
 EncodeStream::EncodeStream(std::unique_ptr<Implementation> implementation)

@@ -73,6 +73,29 @@ const std::byte* ConstantStore::fetch(const graph::Constant& constant, const std
   return memory_.back()->data();
 }
 
+void ConstantStore::unload() {
+  if (!on_host_.empty()) return;
+  for (const auto& memory : memory_) {
+    std::vector<std::byte> bytes(static_cast<size_t>(memory->size()));
+    backend_.copy_to_host(bytes.data(), memory->data(), memory->size());
+    on_host_.emplace_back(memory->data(), std::move(bytes));
+  }
+  memory_.clear();
+}
+
+std::map<const std::byte*, const std::byte*> ConstantStore::reload() {
+  std::map<const std::byte*, const std::byte*> moved;
+  std::vector<std::unique_ptr<Memory>> memory;
+  for (const auto& [old, bytes] : on_host_) {
+    memory.push_back(backend_.allocate(std::ssize(bytes)));
+    backend_.copy_from_host(memory.back()->data(), bytes.data(), std::ssize(bytes));
+    moved[old] = memory.back()->data();
+  }
+  if (!on_host_.empty()) memory_ = std::move(memory);
+  on_host_.clear();
+  return moved;
+}
+
 Codec with_constants(PlannedCodec planned, ConstantStore& store, const LoadOptions& options) {
   const auto total = static_cast<int64_t>(planned.first.plan.constants.size() +
                                           planned.next.plan.constants.size());

@@ -84,6 +84,15 @@ class ConstantStore {
   const std::byte* get(const graph::Constant& constant, const std::string& layout);
 
   int64_t bytes() const { return bytes_; }
+  int64_t bytes_on_device() const { return on_host_.empty() ? bytes_ : 0; }
+
+  // Moves all that is not read in place to the host's memory, where nothing can use it. After the
+  // last get().
+  void unload();
+
+  // Brings all back after unload() and says where each address is now; else empty. Throws
+  // kOutOfMemory, and leaves all where it is.
+  std::map<const std::byte*, const std::byte*> reload();
 
  private:
   const std::byte* fetch(const graph::Constant& constant, const std::string& layout);
@@ -92,6 +101,7 @@ class ConstantStore {
   PackedSource source_;
   std::map<std::pair<std::string, std::string>, const std::byte*> constants_;
   std::vector<std::unique_ptr<Memory>> memory_;
+  std::vector<std::pair<const std::byte*, std::vector<std::byte>>> on_host_;  // by old address
   int64_t bytes_ = 0;
 };
 

@@ -63,7 +63,8 @@ StreamSizes stream_sizes(const Autoencoder::Implementation& model, const Codec& 
   const int64_t wanted = options.frames_per_step != 0 ? options.frames_per_step
                                                       : model.backend->default_frames_per_step();
   const bool free_choice = options.frames_per_step == 0 && options.memory_limit == 0;
-  const int64_t budget = free_choice ? model.backend->memory_budget() : limit;
+  const int64_t there = model.backend->memory_free() + model.constants->bytes_on_device();
+  const int64_t budget = free_choice ? std::min(model.backend->memory_budget(), there) : limit;
   constexpr int64_t kMostFramesPerStep = 4096;
   for (int64_t n = std::min(wanted, kMostFramesPerStep);; --n) {
     MemoryNeeded memory =
@@ -92,8 +93,13 @@ std::map<std::string, TensorView> by_name(const std::vector<NamedTensor>& state)
 
 StreamCore::StreamCore(std::shared_ptr<const Autoencoder::Implementation> model, const Codec& codec,
                        StreamOptions options, int64_t staging_frames)
-    : model_(std::move(model)), codec_(codec), options_(std::move(options)) {
-  sizes_ = stream_sizes(*model_, codec_, options_, staging_frames);
+    : model_(std::move(model)),
+      lease_(model_),
+      codec_(codec),
+      options_(std::move(options)),
+      sizes_(stream_sizes(*model_, codec_, options_, staging_frames)),
+      queue_(model_->backend->open_queue(options_.cuda_stream)) {
+  check_memory();
   const Plan& plan = codec_.next.plan;
   const auto layout = compiler::memory_plan(plan, 1, options_.height, options_.width);
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
@@ -101,25 +107,41 @@ StreamCore::StreamCore(std::shared_ptr<const Autoencoder::Implementation> model,
       histories_[plan.buffers[i].name] = layout.offsets[i];
     }
   }
-  state_ = backend().allocate(sizes_.memory.state);
-  arena_ = backend().allocate(sizes_.memory.arena);
-  staging_ = backend().allocate(sizes_.memory.staging);
+  state_ = queue_->allocate(sizes_.memory.state);
+  arena_ = queue_->allocate(sizes_.memory.arena);
+  staging_ = queue_->allocate(sizes_.memory.staging);
   reset();
 }
 
 StreamCore::StreamCore(const StreamCore& other)
     : model_(other.model_),
+      lease_(other.lease_),
       codec_(other.codec_),
       options_(other.options_),
       sizes_(other.sizes_),
-      state_(backend().allocate(sizes_.memory.state)),
-      arena_(backend().allocate(sizes_.memory.arena)),
-      staging_(backend().allocate(sizes_.memory.staging)),
+      queue_(model_->backend->open_queue(options_.cuda_stream)),
+      state_(queue_->allocate(sizes_.memory.state)),
+      arena_(queue_->allocate(sizes_.memory.arena)),
+      staging_(queue_->allocate(sizes_.memory.staging)),
       histories_(other.histories_),
       frames_done_(other.frames_done_),
       broken_(other.broken_) {
-  backend().copy(state_->data(), other.state_->data(), sizes_.memory.state);
-  backend().copy(staging_->data(), other.staging_->data(), sizes_.memory.staging);
+  other.queue_->wait();
+  queue_->copy(state_->data(), other.state_->data(), sizes_.memory.state);
+  queue_->copy(staging_->data(), other.staging_->data(), sizes_.memory.staging);
+  queue_->wait();  // the other may go on, or end
+}
+
+// Before any of it is taken: what is missing in all.
+void StreamCore::check_memory() const {
+  const int64_t needed = sizes_.memory.total() - sizes_.memory.weights;
+  const int64_t there = model_->backend->memory_free();
+  if (needed <= there) return;
+  fail(ErrorCode::kOutOfMemory,
+       "{}: a {}x{} video needs {:.0f} MiB beside the weights, {:.0f} MiB are free; use a smaller "
+       "size{}",
+       model_->info.device, options_.width, options_.height, mebibytes(needed), mebibytes(there),
+       sizes_.frames_per_step > 1 ? " or fewer frames per step" : "");
 }
 
 int64_t StreamCore::images_per_step() const {
@@ -134,7 +156,7 @@ int64_t StreamCore::images_per_step() const {
 }
 
 void StreamCore::reset() {
-  backend().zero(state_->data(), sizes_.memory.state);
+  queue_->zero(state_->data(), sizes_.memory.state);
   frames_done_ = 0;
   broken_ = false;
 }
@@ -169,13 +191,13 @@ TensorView StreamCore::value_view(const Plan& plan, int32_t buffer, const Launch
   const Extent& extent = plan.buffers[index].extent;
   return {.data = launch.buffers[index],
           .dtype = extent.dtype,
-          .device = backend().device(),
+          .device = device(),
           .shape = {extent.frame_count(launch.n), launch.height / extent.stride,
                     launch.width / extent.stride, extent.channels},
           .strides = {}};
 }
 
-void StreamCore::begin_push(int64_t runs_first, int64_t runs_next) {
+StreamCore::Push StreamCore::begin_push(int64_t runs_first, int64_t runs_next) {
   if (broken_) {
     fail(ErrorCode::kInvalidArgument,
          "this stream was stopped by an error within a step; call reset() or restore() first");
@@ -184,6 +206,21 @@ void StreamCore::begin_push(int64_t runs_first, int64_t runs_next) {
   steps_done_ = 0;
   steps_total_ = runs_first * static_cast<int64_t>(codec_.first.plan.steps.size()) +
                  runs_next * static_cast<int64_t>(codec_.next.plan.steps.size());
+  return Push(*this);
+}
+
+StreamCore::Push::~Push() {
+  if (!core_.broken_) return;
+  try {
+    core_.queue_->wait();
+  } catch (const Error&) {
+    // The error under way tells more.
+  }
+}
+
+void StreamCore::Push::finish() {
+  core_.queue_->finish();
+  core_.broken_ = false;
 }
 
 RunControl StreamCore::control() const { return {.cancelled = options_.cancelled}; }
@@ -200,7 +237,7 @@ void StreamCore::run_plan(const Program& program, const Launch& launch) {
       options_.observer(step_event(backend(), program.plan, step, at, seconds));
     };
   }
-  backend().run(program.plan, launch, control);
+  queue_->run(program.plan, launch, control);
   steps_done_ += static_cast<int64_t>(program.plan.steps.size());
 }
 
@@ -211,7 +248,7 @@ void StreamCore::save(std::vector<NamedTensor>& state) const {
     const Extent& extent = buffer.extent;
     const int64_t bytes = extent.bytes(1, options_.height, options_.width);
     const auto storage = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(bytes));
-    backend().copy_to_host(storage->data(), history(buffer.name), bytes);
+    queue_->copy_to_host(storage->data(), history(buffer.name), bytes);
     state.push_back({.name = buffer.name,
                      .tensor = {.data = storage->data(),
                                 .dtype = extent.dtype,
@@ -255,8 +292,8 @@ void StreamCore::load(const std::map<std::string, TensorView>& state) {
   }
   for (const Buffer& buffer : codec_.next.plan.buffers) {
     if (buffer.kind != BufferKind::kState) continue;
-    backend().copy_from_host(history(buffer.name), state.at(buffer.name).data,
-                             buffer.extent.bytes(1, options_.height, options_.width));
+    queue_->copy_from_host(history(buffer.name), state.at(buffer.name).data,
+                           buffer.extent.bytes(1, options_.height, options_.width));
   }
   frames_done_ = frames_done;
   broken_ = false;

@@ -13,6 +13,7 @@
 #include "backend/backend.h"
 #include "compiler/memory_plan.h"
 #include "runtime/autoencoder_implementation.h"
+#include "runtime/residency.h"
 #include "runtime/step_event.h"
 #include "zoetrope/stream.h"
 
@@ -55,7 +56,8 @@ class StreamCore {
   StreamCore(const StreamCore& other);
   StreamCore& operator=(const StreamCore&) = delete;
 
-  const Backend& backend() const { return *model_->backend; }
+  Queue& queue() const { return *queue_; }
+  Device device() const { return model_->backend->device(); }
   const ModelInfo& info() const { return model_->info; }
   const StreamOptions& options() const { return options_; }
   int64_t frames_per_step() const { return sizes_.frames_per_step; }
@@ -90,9 +92,24 @@ class StreamCore {
     run(codec_.first, n, false, fill, take);
   }
 
-  // Marks a push: total steps for the progress callback; until end_push() the Stream is broken.
-  void begin_push(int64_t runs_first, int64_t runs_next);
-  void end_push() { broken_ = false; }
+  // A push under way. Until finish() the Stream is broken; however it ends, the caller's tensors
+  // are used no longer.
+  class Push {
+   public:
+    explicit Push(StreamCore& core) : core_(core) {}
+    ~Push();
+    Push(const Push&) = delete;
+    Push& operator=(const Push&) = delete;
+
+    // Returns when results are there; see Queue::finish.
+    void finish();
+
+   private:
+    StreamCore& core_;
+  };
+
+  // The numbers of runs make the total of the progress callback.
+  Push begin_push(int64_t runs_first, int64_t runs_next);
 
   RunControl control() const;
 
@@ -125,12 +142,15 @@ class StreamCore {
   Launch make_launch(const Program& program, int64_t n, bool keep_history) const;
   TensorView value_view(const Plan& plan, int32_t buffer, const Launch& launch) const;
   void run_plan(const Program& program, const Launch& launch);
+  void check_memory() const;
   std::byte* history(const std::string& name) const;
 
   std::shared_ptr<const Autoencoder::Implementation> model_;
+  WeightsLease lease_;
   const Codec& codec_;
   StreamOptions options_;
   StreamSizes sizes_;
+  std::unique_ptr<Queue> queue_;  // before the memory, which is freed in its order
   std::unique_ptr<Memory> state_;
   std::unique_ptr<Memory> arena_;
   std::unique_ptr<Memory> staging_;

@@ -113,6 +113,18 @@ TEST(Bench, CountersAndStatisticsFollowFromTheTimes) {
   }
 }
 
+TEST(Bench, PushesTensorsFromWhereItIsTold) {
+  for (const char* coding : {"encode", "decode"}) {
+    for (const char* place : {"bytes", "device"}) {
+      const json results = results_of("bench", coding, {"--tensors", place});
+      const std::string name = results.at("benchmarks").at(0).at("name");
+      EXPECT_TRUE(name.ends_with(fmt::format("/tensors:{}", place))) << name;
+      EXPECT_EQ(results.at("context").at("latents_per_step"), 1);
+    }
+  }
+  expect_refused(2, "--tensors", job("bench", "encode", {"--tensors", "disk"}));
+}
+
 TEST(Bench, PrintsATableBesideTheFile) {
   const ScratchFolder folder;
   const std::string path = folder.path("new.json");

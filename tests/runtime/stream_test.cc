@@ -332,6 +332,35 @@ TEST(MemoryNeeded, IsWhatIsAllocated) {
   EXPECT_EQ(allocated, opened);
 }
 
+TEST(Unload, KeepsNothingOnTheDeviceAndComesBack) {
+  int64_t held = 0;
+  LoadOptions load = {.device = "cpu", .threads = 1};
+  load.allocator.allocate = [&](size_t bytes, size_t alignment) -> void* {
+    held += static_cast<int64_t>(bytes);
+    return std::aligned_alloc(alignment, bytes);
+  };
+  load.allocator.deallocate = [&](void* data, size_t bytes) {
+    held -= static_cast<int64_t>(bytes);
+    std::free(data);
+  };
+  const Autoencoder loaded = Autoencoder::load("random:8", load);
+  const std::vector<float> latents = random_latents(3, 11);
+  const std::vector<uint8_t> expected = decode(loaded, latents, {3}, 1);
+  for (int i = 0; i < 2; ++i) {
+    loaded.unload();
+    EXPECT_EQ(held, 0);
+    EXPECT_EQ(decode(loaded, latents, {3}, 1), expected);
+  }
+  const EncodeStream stream = loaded.open_encode(options());
+  EXPECT_THROW(loaded.unload(), Error);
+}
+
+TEST(CudaStream, IsRefusedOnTheCpu) {
+  StreamOptions asked = options();
+  asked.cuda_stream = nullptr;
+  EXPECT_THROW((void)Autoencoder::load("random:8", {.device = "cpu"}).open_decode(asked), Error);
+}
+
 TEST(MemoryLimit, LowersFramesPerStepAndThenRefuses) {
   const int64_t one = model().memory_needed_decode(options(1)).total();
   const int64_t four = model().memory_needed_decode(options(4)).total();

@@ -24,7 +24,7 @@ class PlanRunner {
   using Look = std::function<void(const std::string& name, const Array& value)>;
 
   PlanRunner(const Backend& backend, int64_t height, int64_t width)
-      : backend_(backend), height_(height), width_(width) {}
+      : queue_(backend.open_queue({})), height_(height), width_(width) {}
 
   // Histories are kept between calls, as in a Stream. Input and output are (frames, h, w, c).
   Array run(const Program& program, int64_t n, const Array& input, const Look& look = {}) {
@@ -46,7 +46,7 @@ class PlanRunner {
         if (step.buffers.contains("y")) look(step.name, value(plan, step.buffers.at("y"), at));
       };
     }
-    backend_.run(plan, launch, control);
+    queue_->run(plan, launch, control);
     return value(plan, plan.output, launch);
   }
 
@@ -74,7 +74,7 @@ class PlanRunner {
     return array;
   }
 
-  const Backend& backend_;
+  std::unique_ptr<Queue> queue_;
   int64_t height_;
   int64_t width_;
   std::map<std::string, std::vector<float>> histories_;

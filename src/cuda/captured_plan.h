@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launches of a Plan as one, for a Stream that runs it again and again in the same memory.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "backend/queue.h"
+
+namespace zoetrope::cuda {
+
+class CapturedPlan {
+ public:
+  CapturedPlan(const Plan& plan, const Launch& launch)
+      : plan_(&plan), n_(launch.n), buffers_(launch.buffers), constants_(launch.constants) {}
+  ~CapturedPlan();
+  CapturedPlan(CapturedPlan&& other) noexcept;
+  CapturedPlan& operator=(CapturedPlan&&) = delete;
+
+  // Whether a launch is this one again.
+  bool is_of(const Plan& plan, const Launch& launch) const {
+    return plan_ == &plan && n_ == launch.n && buffers_ == launch.buffers &&
+           constants_ == launch.constants;
+  }
+  bool is_captured() const { return executable_ != nullptr; }
+
+  // Keeps what `launch_steps` launches into the stream it is given, where nothing of it runs. Other
+  // threads may do to the device what they like meanwhile.
+  void capture(const std::function<void(cudaStream_t)>& launch_steps);
+  void start(cudaStream_t stream) const;
+
+ private:
+  const Plan* plan_;
+  int64_t n_;
+  std::vector<std::byte*> buffers_;
+  std::vector<const std::byte*> constants_;
+  cudaGraphExec_t executable_ = nullptr;
+};
+
+}  // namespace zoetrope::cuda

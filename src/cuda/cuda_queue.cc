@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/cuda_queue.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/fail.h"
+#include "cuda/cuda_error.h"
+#include "cuda/cuda_steps.h"
+
+namespace zoetrope::cuda {
+namespace {
+
+void launch_and_observe(const Step& step, const StepContext& context, const RunControl& control) {
+  if (!control.observer) return launch_step(step, context);
+  Event start(Event::Kind::kTimed);
+  Event end(Event::Kind::kTimed);
+  start.record(context.stream);
+  launch_step(step, context);
+  end.record(context.stream);
+  control.observer(step, context.launch, end.seconds_since(start));
+}
+
+void check_cancelled(const RunControl& control) {
+  if (control.cancelled && control.cancelled()) fail(ErrorCode::kCancelled, "cancelled");
+}
+
+}  // namespace
+
+CudaQueue::CudaQueue(int device, DeviceHeap& heap, std::optional<void*> stream)
+    : device_(device),
+      heap_(heap),
+      own_(stream ? std::nullopt : std::optional<OwnStream>(std::in_place)),
+      stream_(own_ ? own_->get() : static_cast<cudaStream_t>(*stream)),
+      edges_(device, stream_),
+      run_ends_{Event(Event::Kind::kOrder), Event(Event::Kind::kOrder)} {}
+
+// Work under way may still use what the queue holds.
+CudaQueue::~CudaQueue() { (void)cudaStreamSynchronize(stream_); }
+
+std::unique_ptr<Memory> CudaQueue::allocate(int64_t bytes) {
+  const DeviceScope scope(device_);
+  return heap_.allocate(bytes, stream_);
+}
+
+void CudaQueue::copy_from_host(std::byte* device, const void* host, int64_t bytes) {
+  copy_and_wait(device, host, bytes, cudaMemcpyHostToDevice);
+}
+
+void CudaQueue::copy_to_host(void* host, const std::byte* device, int64_t bytes) {
+  copy_and_wait(host, device, bytes, cudaMemcpyDeviceToHost);
+}
+
+void CudaQueue::copy(std::byte* to, const std::byte* from, int64_t bytes) {
+  if (bytes == 0) return;
+  const DeviceScope scope(device_);
+  check(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice, stream_),
+        "copy");
+}
+
+void CudaQueue::zero(std::byte* device, int64_t bytes) {
+  if (bytes == 0) return;
+  const DeviceScope scope(device_);
+  check(cudaMemsetAsync(device, 0, static_cast<size_t>(bytes), stream_), "zero");
+}
+
+void CudaQueue::copy_edge(const EdgeCopy& edge, const RunControl& control) {
+  const DeviceScope scope(device_);
+  edges_.copy(edge, control);
+}
+
+// At most two runs are under way, so that one who cancels need not wait for a whole clip.
+void CudaQueue::run(const Plan& plan, const Launch& launch, const RunControl& control) {
+  const DeviceScope scope(device_);
+  Event& end = run_ends_[runs_++ % run_ends_.size()];
+  end.wait();
+  check_cancelled(control);
+  if (control.observer || !replay(plan, launch)) {
+    launch_steps(plan, launch, control);
+  } else if (control.progress) {
+    const auto total = static_cast<int64_t>(plan.steps.size());
+    control.progress(total, total);
+  }
+  end.record(stream_);
+}
+
+void CudaQueue::launch_steps(const Plan& plan, const Launch& launch,
+                             const RunControl& control) const {
+  const StepContext context = {plan, launch, stream_};
+  const auto total = static_cast<int64_t>(plan.steps.size());
+  for (int64_t i = 0; i < total; ++i) {
+    check_cancelled(control);
+    launch_and_observe(plan.steps[static_cast<size_t>(i)], context, control);
+    if (control.progress) control.progress(i + 1, total);
+  }
+}
+
+// A launch is captured the second time: many come only once.
+bool CudaQueue::replay(const Plan& plan, const Launch& launch) {
+  const auto known = std::ranges::find_if(
+      captured_, [&](const CapturedPlan& captured) { return captured.is_of(plan, launch); });
+  if (known == captured_.end()) {
+    captured_.emplace_back(plan, launch);
+    return false;
+  }
+  if (!known->is_captured()) {
+    known->capture([&](cudaStream_t stream) {
+      const StepContext context = {plan, launch, stream};
+      for (const Step& step : plan.steps) launch_step(step, context);
+    });
+  }
+  known->start(stream_);
+  return true;
+}
+
+void CudaQueue::finish() {
+  if (own_) return wait();
+  const DeviceScope scope(device_);
+  edges_.finish();
+}
+
+void CudaQueue::wait() {
+  const DeviceScope scope(device_);
+  edges_.finish();
+  check(cudaStreamSynchronize(stream_), "cuda:" + std::to_string(device_));
+}
+
+void CudaQueue::copy_and_wait(void* to, const void* from, int64_t bytes,
+                              cudaMemcpyKind kind) const {
+  if (bytes == 0) return;
+  const DeviceScope scope(device_);
+  check(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), kind, stream_), "copy");
+  check(cudaStreamSynchronize(stream_), "copy");
+}
+
+}  // namespace zoetrope::cuda
