@@ -13,6 +13,9 @@ namespace zoetrope::cuda {
 namespace {
 
 constexpr int64_t kAlignment = 256;
+// What a pool and the driver take beside what is asked for: a Stream's few large pieces come in
+// whole pages, which have tables.
+constexpr int64_t kOverhead = int64_t{64} << 20;
 
 struct DriverCount {
   size_t free = 0;
@@ -71,7 +74,8 @@ std::unique_ptr<Memory> DeviceHeap::allocate(int64_t bytes, cudaStream_t stream)
 
 int64_t DeviceHeap::free_bytes() const {
   const DriverCount count = driver_count(device_);
-  return static_cast<int64_t>(allocator_.allocate ? count.total : count.free);
+  if (allocator_.allocate) return static_cast<int64_t>(count.total);
+  return std::max<int64_t>(0, static_cast<int64_t>(count.free) - kOverhead);
 }
 
 int64_t DeviceHeap::capacity() const { return static_cast<int64_t>(driver_count(device_).total); }

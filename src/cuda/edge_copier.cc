@@ -16,8 +16,10 @@
 namespace zoetrope::cuda {
 namespace {
 
-constexpr int64_t kPieceBytes = int64_t{8} << 20;
-constexpr size_t kMostPieces = 16;  // a step's frames at common sizes, and those of the next
+constexpr int64_t kPieceBytes = int64_t{4} << 20;
+// Room for a step's bytes at common sizes and some of the next; more is read slower, since it no
+// longer comes from the processor's cache.
+constexpr size_t kMostPieces = 12;
 
 bool is_on_host(const TensorView& view) { return view.device.kind == DeviceKind::kCpu; }
 

@@ -216,7 +216,7 @@ TEST(CudaMemory, FewerFramesAreTakenAtOnceWhereLittleIsFree) {
   large.frames_per_step = 2;
   const MemoryNeeded two = model().memory_needed_decode(large);
   large.frames_per_step = 0;
-  const Hoard hoard(static_cast<size_t>(two.total() - two.weights) + (size_t{64} << 20));
+  const Hoard hoard(static_cast<size_t>(two.total() - two.weights) + (size_t{160} << 20));
   const int64_t fewer = model().open_decode(large).frames_per_step();
   EXPECT_GE(fewer, 2);
   EXPECT_LT(fewer, most);
