@@ -58,6 +58,10 @@ void add_device(CLI::App* command, TypedOptions& typed) {
     option(command, kModel, "--target", "NAME", typed.target,
            "instead of a device, what kernels are for, e.g. cpu-avx2 or cuda-sm90; it need not be "
            "here");
+  } else if (name == "bench" || name == "profile") {
+    option(command, kModel, "--target", "NAME", typed.target,
+           "instead of a device, what kernels are for, where it is not the best that runs here, "
+           "e.g. cpu-avx2 or cuda-sm80");
   }
   option(command, kModel, "--dtype", "TYPE", typed.dtype,
          "operand type: auto, float32, bfloat16 or, on GPUs, float16 (where the weights prove its "

@@ -15,11 +15,11 @@ mkdir -p tests && ln -sfn "$repository/tests/data" tests/data
 bin=build/release
 
 # A job of the model, into model.jsonl: encode|decode WxH FRAMES, then options.
+where=--device=cuda
 tensors=device
 job() {
   python3 bench/record.py "$results/model.jsonl" $bin/cli/zoetrope bench "$1" --weights random \
-    --device cuda --size "$2" --frames "$3" --repetitions 7 --tensors $tensors "${@:4}" \
-    --json - --quiet
+    $where --size "$2" --frames "$3" --repetitions 7 --tensors $tensors "${@:4}" --json - --quiet
 }
 
 # The same beside PyTorch, into torch.jsonl, which may take long to compile: leaves out what does.
@@ -54,6 +54,10 @@ case $1 in
     job encode 512x512 81
     job decode 512x512 81
     tensors=device
+    where=--target=cuda-sm80  # the portable kernels alone
+    job encode 512x512 81
+    job decode 512x512 81
+    where=--device=cuda
     job encode 512x512 81 --dtype bfloat16
     job decode 512x512 81 --dtype bfloat16
     job encode 512x512 81 --dtype float32
