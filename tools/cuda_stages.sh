@@ -58,8 +58,8 @@ case $1 in
     job encode 512x512 81
     job decode 512x512 81
     where=--device=cuda
-    job encode 512x512 81 --dtype bfloat16
-    job decode 512x512 81 --dtype bfloat16
+    job encode 512x512 81 --dtype float16
+    job decode 512x512 81 --dtype float16
     job encode 512x512 81 --dtype float32
     job decode 512x512 81 --dtype float32
     job decode 512x512 81 --memory-limit 2.2GiB

@@ -99,7 +99,7 @@ def grouped(records: list[Record], key: Callable[[Record], str]) -> dict[str, li
 def machine_of(record: Record) -> str:
     machine = record["machine"]
     place = f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']:g} GiB"
-    device = machine.get("device")
+    device = machine.get("device") or record.get("versions", {}).get("device")
     return f"{place}, {machine['system']}" + (f", {device}" if device else "")
 
 
@@ -169,6 +169,8 @@ def model_columns(variations: dict[str, float]) -> list[Column]:
 
     return [
         ("job", job_of),
+        ("kernels for", lambda record: record["context"].get("device", "")),
+        ("latents a step", lambda record: str(record["context"].get("latents_per_step", ""))),
         ("seconds", seconds),
         ("frames/s", row_value("frames_per_second")),
         ("first output, ms", row_value("first_output_ms")),
