@@ -25,7 +25,7 @@ job() {
 # The same beside PyTorch, into torch.jsonl, which may take long to compile: leaves out what does.
 beside_torch() {
   timeout 150 python3 bench/compare_torch.py "$1" --device cuda --size "$2" --frames "$3" \
-    --repetitions 5 "${@:4}" --output "$results/torch.jsonl" || echo "left out: $*"
+    --repetitions 3 "${@:4}" --output "$results/torch.jsonl" || echo "left out: $*"
 }
 
 case $1 in
@@ -73,9 +73,9 @@ case $1 in
   kernels) $bin/bench/cuda/conv3d_bench time ;;
   torch)
     for coding in encode decode; do
-      beside_torch "$coding" 512x512 81
-      beside_torch "$coding" 512x512 81 --whole --channels-last
       beside_torch "$coding" 512x512 81 --whole --channels-last --compile
+      beside_torch "$coding" 512x512 81 --whole --channels-last
+      beside_torch "$coding" 512x512 81
     done
     ;;
   *) echo "$usage" >&2; exit 2 ;;
