@@ -9,11 +9,12 @@
 namespace zoetrope::cuda {
 namespace {
 
-// What was launched into `stream` since its capture began. Null if that failed.
+// What was launched into `stream` since its capture began; null if that failed.
 cudaGraph_t end_capture(cudaStream_t stream) {
   cudaGraph_t graph = nullptr;
-  if (cudaStreamEndCapture(stream, &graph) != cudaSuccess) (void)cudaGetLastError();
-  return graph;
+  if (cudaStreamEndCapture(stream, &graph) == cudaSuccess) return graph;
+  (void)cudaGetLastError();
+  return nullptr;
 }
 
 }  // namespace
@@ -29,20 +30,23 @@ CapturedPlan::CapturedPlan(CapturedPlan&& other) noexcept
       constants_(std::move(other.constants_)),
       executable_(std::exchange(other.executable_, nullptr)) {}
 
-void CapturedPlan::capture(const std::function<void(cudaStream_t)>& launch_steps) {
+bool CapturedPlan::capture(const std::function<void(cudaStream_t)>& launch_steps) {
   const OwnStream stream;  // the caller's may be one that cannot be captured
   check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal), plan_->entry);
+  bool whole = true;
   try {
     launch_steps(stream.get());
-  } catch (...) {
-    if (cudaGraph_t graph = end_capture(stream.get())) (void)cudaGraphDestroy(graph);
-    throw;
+  } catch (const Error&) {
+    whole = false;  // an error of a step's own comes again when it is launched to run
   }
-  cudaGraph_t graph = nullptr;
-  check(cudaStreamEndCapture(stream.get(), &graph), plan_->entry);
-  const cudaError_t error = cudaGraphInstantiate(&executable_, graph, 0);
+  cudaGraph_t graph = end_capture(stream.get());
+  if (graph == nullptr) return false;
+  if (whole && cudaGraphInstantiate(&executable_, graph, 0) != cudaSuccess) {
+    (void)cudaGetLastError();
+    executable_ = nullptr;
+  }
   (void)cudaGraphDestroy(graph);
-  check(error, plan_->entry);
+  return is_captured();
 }
 
 void CapturedPlan::start(cudaStream_t stream) const {

@@ -28,9 +28,9 @@ class CapturedPlan {
   }
   bool is_captured() const { return executable_ != nullptr; }
 
-  // Keeps what `launch_steps` launches into the stream it is given, where nothing of it runs. Other
-  // threads may do to the device what they like meanwhile.
-  void capture(const std::function<void(cudaStream_t)>& launch_steps);
+  // Keeps what `launch_steps` launches into the stream it is given, where nothing of it runs. False
+  // if that failed, as when another thread of the process waits for the whole device meanwhile.
+  bool capture(const std::function<void(cudaStream_t)>& launch_steps);
   void start(cudaStream_t stream) const;
 
  private:

@@ -103,12 +103,11 @@ bool CudaQueue::replay(const Plan& plan, const Launch& launch) {
     captured_.emplace_back(plan, launch);
     return false;
   }
-  if (!known->is_captured()) {
-    known->capture([&](cudaStream_t stream) {
-      const StepContext context = {plan, launch, stream};
-      for (const Step& step : plan.steps) launch_step(step, context);
-    });
-  }
+  const auto launch_all = [&](cudaStream_t stream) {
+    const StepContext context = {plan, launch, stream};
+    for (const Step& step : plan.steps) launch_step(step, context);
+  };
+  if (!known->is_captured() && !known->capture(launch_all)) return false;
   known->start(stream_);
   return true;
 }

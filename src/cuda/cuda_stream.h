@@ -38,8 +38,12 @@ class Event {
   // Whether the device has come here; true before any record().
   bool is_past() const {
     const cudaError_t error = cudaEventQuery(event_);
-    if (error != cudaErrorNotReady) check(error, "cuda event");
-    return error == cudaSuccess;
+    if (error != cudaErrorNotReady) {
+      check(error, "cuda event");
+      return true;
+    }
+    (void)cudaGetLastError();  // else the next launch would take it for its own
+    return false;
   }
   void wait() const { check(cudaEventSynchronize(event_), "cuda event"); }
 

@@ -156,7 +156,7 @@ TEST(CudaStreams, GiveTheSameBitsTwoAtOnce) {
   const std::vector<uint8_t> video = random_video(17);
   const std::vector<float> expected = encode(video, 2);
   std::vector<float> first, second;
-  std::thread other([&] { first = encode(video, 2); });
+  std::jthread other([&] { first = encode(video, 2); });
   second = encode(video, 2);
   other.join();
   EXPECT_TRUE(same_bits(first, expected) && same_bits(second, expected));

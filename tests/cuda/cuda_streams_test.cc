@@ -141,7 +141,7 @@ TEST(CudaStreams, RunInTwoThreadsAtOnce) {
       }
     }
   };
-  std::thread other(work);
+  std::jthread other(work);
   work();
   other.join();
 }
