@@ -5,6 +5,7 @@
 
 #include "cuda/cuda_error.h"
 #include "cuda/cuda_stream.h"
+#include "zoetrope/error.h"
 
 namespace zoetrope::cuda {
 namespace {

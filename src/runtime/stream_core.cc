@@ -234,7 +234,7 @@ void StreamCore::run_plan(const Program& program, const Launch& launch) {
   }
   if (options_.observer) {
     control.observer = [&](const Step& step, const Launch& at, double seconds) {
-      options_.observer(step_event(backend(), program.plan, step, at, seconds));
+      options_.observer(step_event(*model_->backend, program.plan, step, at, seconds));
     };
   }
   queue_->run(program.plan, launch, control);

@@ -135,8 +135,9 @@ class StreamCore {
     if (!options_.observer) return copy();
     const auto start = std::chrono::steady_clock::now();
     copy();
+    queue_->wait();
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    options_.observer(copy_event(backend(), plan, kind, launch, elapsed.count()));
+    options_.observer(copy_event(*model_->backend, plan, kind, launch, elapsed.count()));
   }
 
   Launch make_launch(const Program& program, int64_t n, bool keep_history) const;
