@@ -152,9 +152,13 @@ def run_of(record: Record) -> str:
     return record["command"] + record["commit"]
 
 
+def context_value(name: str) -> Callable[[Record], str]:
+    return lambda record: str(record.get("context", {}).get(name, ""))
+
+
 def peak_memory(record: Record) -> str:
     """On a GPU what the model allocated there, and in brackets what the driver counts in all."""
-    allocated = record["context"].get("device_allocated_bytes")
+    allocated = record.get("context", {}).get("device_allocated_bytes")
     if allocated is None:
         return number(record["row"].get("peak_resident_bytes"), 2**-20)
     taken = record["context"]["device_taken_bytes"]
@@ -169,8 +173,8 @@ def model_columns(variations: dict[str, float]) -> list[Column]:
 
     return [
         ("job", job_of),
-        ("kernels for", lambda record: record["context"].get("device", "")),
-        ("latents a step", lambda record: str(record["context"].get("latents_per_step", ""))),
+        ("kernels for", context_value("device")),
+        ("latents a step", context_value("latents_per_step")),
         ("seconds", seconds),
         ("frames/s", row_value("frames_per_second")),
         ("first output, ms", row_value("first_output_ms")),
