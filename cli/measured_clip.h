@@ -24,7 +24,7 @@ class MeasuredClip {
     TensorView latents;  // (channels, frames, height / 8, width / 8)
   };
 
-  // `model` must outlive the clip.
+  // `model` and `options` must outlive the clip.
   MeasuredClip(const Autoencoder& model, const MeasureOptions& options);
 
   VideoFormat format() const;

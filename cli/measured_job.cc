@@ -51,8 +51,8 @@ MeasuredJob::MeasuredJob(const Options& options, Report& report, const Observer&
       measure_(options.measure),
       report_(report),
       model_(load_model(options, options.measure.decode ? Half::kDecoder : Half::kEncoder, report)),
-      clip_(model_, options.measure),
-      stream_options_(stream_options(options, clip_.format())),
+      clip_(std::in_place, model_, measure_),
+      stream_options_(stream_options(options, clip_->format())),
       threads_(threads_of(options.load)) {
   check_job();
   stream_options_.observer = observer;
@@ -80,6 +80,7 @@ void MeasuredJob::change(int64_t frames, const media::FrameSize& size) {
   check_job();
   stream_options_.height = size.height;
   stream_options_.width = size.width;
+  clip_.emplace(model_, measure_);
   open();
 }
 
@@ -130,8 +131,8 @@ MemoryNeeded MeasuredJob::memory() const {
 
 MemoryUse MeasuredJob::memory_use() const {
   MemoryUse use = model_.memory_use();
-  use.allocated -= clip_.device_bytes();
-  use.most_allocated -= clip_.device_bytes();
+  use.allocated -= clip_->device_bytes();
+  use.most_allocated -= clip_->device_bytes();
   return use;
 }
 
@@ -175,7 +176,7 @@ void MeasuredJob::reset() {
 // Latent frames [first, first + count), and the frames of the video that belong to them. Inputs are
 // made and outputs examined while no clock runs.
 void MeasuredJob::push(int64_t first, int64_t count, Run& run) {
-  const MeasuredClip::Part part = clip_.part(first, count);
+  const MeasuredClip::Part part = clip_->part(first, count);
   const double cpu = cpu_seconds();
   const Timer timer;
   if (decode()) {
@@ -186,7 +187,7 @@ void MeasuredJob::push(int64_t first, int64_t count, Run& run) {
   run.seconds += timer.seconds();
   run.cpu_seconds += cpu_seconds() - cpu;
   if (first == 0) run.first_output_seconds = run.seconds;
-  clip_.examine(part, run.outputs);
+  clip_->examine(part, run.outputs);
 }
 
 void MeasuredJob::verify() {

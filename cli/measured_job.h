@@ -72,7 +72,7 @@ class MeasuredJob {
   MeasureOptions measure_;
   Report& report_;
   Autoencoder model_;
-  MeasuredClip clip_;
+  std::optional<MeasuredClip> clip_;  // always; another after a change
   StreamOptions stream_options_;
   int64_t threads_ = 1;
   int64_t frames_done_ = 0;  // of the video, in the current run
