@@ -23,6 +23,9 @@ void check_output(const Options& options) {
   if (path.empty()) {
     fail(ErrorCode::kInvalidArgument, "no output: name it with -o, e.g. -o model.zoe");
   }
+  if (path == "-") {
+    fail(ErrorCode::kInvalidArgument, "-o -: a module is a file; name one, e.g. -o model.zoe");
+  }
   std::error_code ignored;
   if (fs::is_directory(path, ignored) || path.ends_with('/')) {
     fail(ErrorCode::kIo, "{}: expected a file, found a folder; name a file in it", path);

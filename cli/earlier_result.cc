@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 #include "base/fail.h"
 #include "cli/report.h"
@@ -23,6 +25,9 @@ constexpr const char* kConditions[] = {"processor",         "host_name",       "
 
 std::string read_all(const EarlierResult& result) {
   constexpr size_t kLargest = size_t{64} << 20;  // a thousand repetitions take one of these MiB
+  if (std::error_code ignored; std::filesystem::is_fifo(result.path(), ignored)) {
+    result.refuse("a pipe");
+  }
   std::ifstream file(result.path(), std::ios::binary);
   std::string text;
   std::vector<char> block(1 << 16);

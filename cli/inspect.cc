@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+
 #include <unistd.h>
+#include <filesystem>
 
 #include <algorithm>
 #include <cerrno>
@@ -161,8 +163,12 @@ std::optional<media::FileKind> media_kind(const std::string& file) {
   }
 }
 
-// Throws kIo for a file or folder that is there and may not be read.
+// Throws kIo for a file or folder that is there and may not be read, and for a pipe, which could
+// only be read once.
 void check_readable(const std::string& file) {
+  if (std::error_code ignored; std::filesystem::is_fifo(file, ignored)) {
+    fail(ErrorCode::kIo, "{}: expected a file or folder, found a pipe", file);
+  }
   if (access(file.c_str(), R_OK) == 0 || errno == ENOENT) return;
   fail(ErrorCode::kIo, "{}: cannot be read: {}", file, std::strerror(errno));
 }

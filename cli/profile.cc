@@ -3,11 +3,16 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
+#include "base/fail.h"
 #include "cli/bench_rows.h"
 #include "cli/commands.h"
 #include "cli/earlier_result.h"
@@ -186,10 +191,27 @@ class ProfileCommand {
   Roofline roofline_;
 };
 
+// Each output is a file of its own.
+void check_outputs_differ(const MeasureOptions& options) {
+  const std::pair<const char*, const std::string&> outputs[] = {
+      {"--json", options.json}, {"--trace", options.trace}, {"--html", options.html}};
+  std::map<std::filesystem::path, const char*> seen;
+  for (const auto& [option, path] : outputs) {
+    if (path.empty()) continue;
+    std::error_code ignored;
+    const auto [other, fresh] =
+        seen.emplace(std::filesystem::weakly_canonical(path, ignored), option);
+    if (fresh) continue;
+    fail(ErrorCode::kInvalidArgument, "{} {}: the same file as {}; name another", option, path,
+         other->second);
+  }
+}
+
 }  // namespace
 
 int run_profile(const Options& options) {
   check_weights(options);
+  check_outputs_differ(options.measure);
   run_interruptible([&] { ProfileCommand(options).run(); });
   return 0;
 }

@@ -59,6 +59,10 @@ constexpr const char* build_type() {
 PromisedFile::PromisedFile(std::string option, const std::string& path, bool overwrite)
     : option_(std::move(option)) {
   if (path.empty()) return;
+  if (path == "-") {
+    fail(ErrorCode::kInvalidArgument, "{} -: expected a file; --json alone has standard output",
+         option_);
+  }
   std::error_code error;
   if (fs::is_directory(path, error) || path.ends_with('/')) {
     fail(ErrorCode::kIo, "{} {}: expected a file, found a folder; name a file in it", option_,

@@ -15,7 +15,9 @@ namespace zoetrope {
 namespace {
 
 struct Descriptor {
-  explicit Descriptor(const std::string& path) : fd(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  // Without O_NONBLOCK a pipe would keep open() until somebody writes to it.
+  explicit Descriptor(const std::string& path)
+      : fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
   ~Descriptor() {
     if (fd >= 0) close(fd);
   }

@@ -3,10 +3,12 @@
 
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
 #include "base/checked_math.h"
 #include "base/fail.h"
@@ -197,6 +199,7 @@ NpyFile::NpyFile(const std::string& path) : file_(path) {
 }
 
 bool looks_like_npy(const std::string& path) {
+  if (std::error_code ignored; !std::filesystem::is_regular_file(path, ignored)) return false;
   std::ifstream file(path, std::ios::binary);
   std::string start(kMagic.size(), '\0');
   return file.read(start.data(), static_cast<std::streamsize>(start.size())) && start == kMagic;

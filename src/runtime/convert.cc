@@ -55,9 +55,12 @@ CheckpointFormat format_by_ending(const std::string& output) {
 void check_folder(const std::string& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) return;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+  const fs::directory_iterator entries(folder, error);
+  if (error) fail(ErrorCode::kIo, "{}: cannot be read: {}", folder, error.message());
+  for (const fs::directory_entry& entry : entries) {
     const fs::path name = entry.path().filename();
-    if (name == kFolderWeights || name == kFolderConfig) continue;
+    const bool ours = name == kFolderWeights || name == kFolderConfig;
+    if (ours && entry.is_regular_file(error)) continue;
     fail(ErrorCode::kIo,
          "{}: expected a new folder or a diffusers one, found {} in it: name another output",
          folder, printable(name.string()));

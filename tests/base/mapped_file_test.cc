@@ -2,6 +2,7 @@
 #include "base/mapped_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <string_view>
 
@@ -42,6 +43,14 @@ TEST(MappedFile, RefusesFoldersAndDevices) {
   const ScratchFolder folder;
   refusal(ErrorCode::kIo, [&] { MappedFile file(folder.path()); });
   refusal(ErrorCode::kIo, [] { MappedFile file("/dev/null"); });
+}
+
+TEST(MappedFile, RefusesAPipeThatNobodyWritesTo) {
+  const ScratchFolder folder;
+  const std::string pipe = folder.path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(refusal(ErrorCode::kIo, [&] { MappedFile file(pipe); }),
+              testing::HasSubstr("expected a file"));
 }
 
 TEST(MappedFile, ReadsTheSameAfterRelease) {

@@ -201,7 +201,11 @@ TEST_F(Page, FindsBeforeTheWorkThatAFileCannotBeWritten) {
                    words(there));
     expect_failure(folder_.path(), 3, "found a folder", words(folder_.path()));
     expect_failure(folder_.path(), 3, "does not exist", words(folder_.path("nowhere/x")));
+    expect_failure(folder_.path(), 2, "--json alone", words("-"));
   }
+  const std::string same = folder_.path("same");
+  expect_failure(folder_.path(), 2, "the same file as --trace",
+                 {"profile", "decode", "--weights", "none.pth", "--trace", same, "--html", same});
 }
 
 TEST(Sweep, HasARowForEachJob) {

@@ -191,6 +191,9 @@ TEST(Convert, ReplacesOnlyWhatItWrites) {
   folder.write("mine/notes.txt", "notes");
   EXPECT_THAT(refused("mine/"), HasSubstr("found notes.txt in it"));
   EXPECT_EQ(read_file(folder.path("mine/notes.txt")), "notes");
+  folder.write("other/config.json/notes.txt", "notes");
+  EXPECT_THAT(refused("other/"), HasSubstr("found config.json in it"));
+  EXPECT_EQ(read_file(folder.path("other/config.json/notes.txt")), "notes");
   EXPECT_THAT(refused("mine", {.format = CheckpointFormat::kIrpa}), HasSubstr("found a folder"));
   EXPECT_THAT(refused("no/such/o.irpa"), HasSubstr("does not exist"));
   convert(kSafetensors, folder.path("vae/"));
