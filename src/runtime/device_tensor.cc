@@ -35,7 +35,7 @@ bool is_on(const Device& device, const TensorView& view) {
 NamedTensor make_tensor(const std::shared_ptr<const Backend>& backend, DType dtype,
                         const std::vector<int64_t>& shape) {
   const int64_t bytes = bytes_of(dtype, shape);
-  auto storage = std::make_shared<Storage>(backend, backend->allocate(bytes));
+  auto storage = std::make_shared<Storage>(Storage{backend, backend->allocate(bytes)});
   const TensorView view = {.data = storage->memory->data(),
                            .dtype = dtype,
                            .device = backend->device(),
