@@ -80,13 +80,23 @@ std::optional<int> take_index(std::string_view& text) {
   return index;
 }
 
-std::string rename_in_block(std::string_view rest) {
+using Side = std::string_view Rename::*;
+
+std::string rename_in_block(std::string_view rest, Side from, Side to) {
   for (const Rename& rename : kBlockRenames) {
-    if (rest.starts_with(rename.from)) {
-      return std::string(rename.to) + std::string(rest.substr(rename.from.size()));
+    if (rest.starts_with(rename.*from)) {
+      return std::string(rename.*to) + std::string(rest.substr((rename.*from).size()));
     }
   }
   return std::string(rest);
+}
+
+std::string published_in_block(std::string_view rest) {
+  return rename_in_block(rest, &Rename::from, &Rename::to);
+}
+
+std::string diffusers_in_block(std::string_view rest) {
+  return rename_in_block(rest, &Rename::to, &Rename::from);
 }
 
 // "decoder.up_blocks.B.resnets.R." and "decoder.up_blocks.B.upsamplers.0.", in the order that the
@@ -105,7 +115,7 @@ class UpBlocks {
     const auto block = take(name);
     if (!block) return "";
     const auto position = std::distance(blocks_.begin(), blocks_.find(*block));
-    return "decoder.upsamples." + std::to_string(position) + "." + rename_in_block(name);
+    return "decoder.upsamples." + std::to_string(position) + "." + published_in_block(name);
   }
 
  private:
@@ -139,7 +149,7 @@ std::string published_from_diffusers(std::string_view name, const UpBlocks& up_b
     std::string_view rest = name.substr(kDownBlocks.size());
     const auto index = take_index(rest);
     if (!index) return std::string(name);
-    return "encoder.downsamples." + std::to_string(*index) + "." + rename_in_block(rest);
+    return "encoder.downsamples." + std::to_string(*index) + "." + published_in_block(rest);
   }
   for (const Rename& rename : kLayerRenames) {
     if (!name.starts_with(rename.from)) continue;
@@ -147,18 +157,9 @@ std::string published_from_diffusers(std::string_view name, const UpBlocks& up_b
     if (!rename.to.ends_with("middle.")) return std::string(rename.to) + std::string(rest);
     const auto index = take_index(rest);  // residual blocks stand on both sides of the attention
     if (!index) return std::string(name);
-    return std::string(rename.to) + std::to_string(2 * *index) + "." + rename_in_block(rest);
+    return std::string(rename.to) + std::to_string(2 * *index) + "." + published_in_block(rest);
   }
   return std::string(name);
-}
-
-std::string diffusers_in_block(std::string_view rest) {
-  for (const Rename& rename : kBlockRenames) {
-    if (rest.starts_with(rename.to)) {
-      return std::string(rename.from) + std::string(rest.substr(rename.to.size()));
-    }
-  }
-  return std::string(rest);
 }
 
 // "decoder.upsamples.P." by diffusers' levels: each is a few residual blocks, then an upsampler.

@@ -4,24 +4,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "tests/base/refusal.h"
-#include "tests/base/scratch_folder.h"
 #include "tests/checkpoint/builders.h"
+#include "tests/checkpoint/open_bytes.h"
 
 namespace zoetrope {
 namespace {
 
 using gguf::Tensor;
 using testing::HasSubstr;
-
-std::shared_ptr<const Checkpoint> open_bytes(std::string_view bytes) {
-  const ScratchFolder folder;
-  return open_checkpoint(folder.write("weights", bytes));  // mapped: the file may go
-}
-
-std::string refused(std::string_view bytes) {
-  return refusal(ErrorCode::kCheckpoint, [&] { open_bytes(bytes); });
-}
 
 std::string two_floats() { return float_bytes({1, 2}); }
 

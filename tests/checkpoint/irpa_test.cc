@@ -3,24 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/base/refusal.h"
-#include "tests/base/scratch_folder.h"
 #include "tests/checkpoint/builders.h"
+#include "tests/checkpoint/open_bytes.h"
 
 namespace zoetrope {
 namespace {
 
 using irpa::Entry;
 using testing::HasSubstr;
-
-std::shared_ptr<const Checkpoint> open_bytes(std::string_view bytes) {
-  const ScratchFolder folder;
-  return open_checkpoint(folder.write("weights", bytes));  // mapped: the file may go
-}
-
-std::string refused(std::string_view bytes) {
-  return refusal(ErrorCode::kCheckpoint, [&] { open_bytes(bytes); });
-}
+using zoetrope::refused;
 
 std::string refused(const Entry& entry) {
   return refused(irpa::file({entry}, float_bytes({1, 2})));

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "cpu/kernels/conv3d.h"
 
@@ -61,6 +62,33 @@ inline cpu::Conv3dArgs phases(cpu::Conv3dArgs args) {
 inline cpu::Conv3dArgs with_shortcut_channels(cpu::Conv3dArgs args, int64_t channels) {
   args.c_shortcut = channels;
   return args;
+}
+
+// For kernels of every device; each adds what its tiles make awkward.
+inline std::vector<NamedShape> awkward_shapes() {
+  return {
+      {"one number", shape({1, 1, 1}, {1, 1}, {3, 3, 3})},
+      {"one number, one tap", shape({1, 1, 1}, {1, 1}, {1, 1, 1})},
+      {"one column", shape({3, 9, 1}, {16, 48}, {3, 3, 3})},
+      {"first frames of two clips", shape({2, 3, 5}, {3, 50}, {3, 3, 3}, 2), false},
+      {"RGB out", shape({2, 5, 7}, {96, 3}, {3, 3, 3})},
+      {"17 to 3", shape({3, 5, 7}, {17, 3}, {3, 3, 3})},
+      {"16 to 17", shape({1, 6, 9}, {16, 17}, {3, 3, 3}, 1)},
+      {"time conv", shape({2, 3, 3}, {8, 16}, {3, 1, 1})},
+      {"time conv, many frames", shape({8, 2, 5}, {32, 64}, {3, 1, 1})},
+      {"down in time", down_in_time(shape({4, 4, 3}, {12, 12}, {3, 1, 1}))},
+      {"down in space", down_in_space(shape({2, 6, 8}, {7, 9}, {1, 3, 3}))},
+      {"down in space, to one", down_in_space(shape({1, 2, 2}, {4, 4}, {1, 3, 3}))},
+      {"per frame", shape({3, 4, 4}, {33, 32}, {1, 3, 3})},
+      {"per pixel", shape({1, 1, 37}, {130, 100}, {1, 1, 1})},
+      {"per pixel, many", shape({3, 20, 23}, {8, 24}, {1, 1, 1})},
+      {"wide taps", shape({1, 6, 40}, {1, 2}, {1, 5, 31})},
+      {"interleaved", interleaved(shape({3, 4, 5}, {12, 12}, {3, 1, 1}))},
+      {"interleaved, one pixel", interleaved(shape({1, 1, 1}, {5, 3}, {3, 3, 3}, 2)), false},
+      {"phases", phases(shape({2, 5, 4}, {12, 12}, {1, 2, 2}))},
+      {"phases, one pixel", phases(shape({2, 1, 1}, {3, 4}, {1, 2, 2}))},
+      {"phases, in time", phases(shape({2, 9, 8}, {7, 96}, {3, 2, 2}))},
+  };
 }
 
 }  // namespace zoetrope

@@ -25,45 +25,27 @@ using cpu::Conv3dKernel;
 using cpu::Conv3dStore;
 
 std::vector<NamedShape> cases() {
-  return {
-      {"one number", shape({1, 1, 1}, {1, 1}, {3, 3, 3})},
-      {"one number, one tap", shape({1, 1, 1}, {1, 1}, {1, 1, 1})},
-      {"one column", shape({3, 9, 1}, {16, 48}, {3, 3, 3})},
+  std::vector<NamedShape> shapes = awkward_shapes();
+  const std::vector<NamedShape> more = {
       {"one row", shape({2, 1, 13}, {5, 97}, {3, 3, 3})},
-      {"first frames of two clips", shape({2, 3, 5}, {3, 50}, {3, 3, 3}, 2), false},
       {"first frames, 16 to 50", shape({2, 3, 5}, {16, 50}, {3, 3, 3}, 2), false},
       {"RGB in", shape({2, 7, 11}, {3, 96}, {3, 3, 3})},
-      {"RGB out", shape({2, 5, 7}, {96, 3}, {3, 3, 3})},
-      {"17 to 3", shape({3, 5, 7}, {17, 3}, {3, 3, 3})},
-      {"16 to 17", shape({1, 6, 9}, {16, 17}, {3, 3, 3}, 1)},
       {"two vectors", shape({1, 5, 6}, {8, 32}, {3, 3, 3})},
       {"chunks of channels", with_shortcut_channels(shape({1, 4, 3}, {600, 20}, {3, 3, 3}), 600)},
       {"last chunk shorter", with_shortcut_channels(shape({1, 3, 3}, {577, 20}, {1, 3, 3}), 577)},
       {"a chunk of odd channels", shape({1, 2, 3}, {257, 20}, {1, 3, 3})},
-      {"time conv", shape({2, 3, 3}, {8, 16}, {3, 1, 1})},
-      {"time conv, many frames", shape({8, 2, 5}, {32, 64}, {3, 1, 1})},
-      {"down in time", down_in_time(shape({4, 4, 3}, {12, 12}, {3, 1, 1}))},
       {"down in time, one output", down_in_time(shape({2, 1, 1}, {33, 5}, {3, 1, 1}))},
-      {"down in space", down_in_space(shape({2, 6, 8}, {7, 9}, {1, 3, 3}))},
       {"down in space, odd", down_in_space(shape({1, 7, 5}, {8, 50}, {1, 3, 3}))},
-      {"down in space, to one", down_in_space(shape({1, 2, 2}, {4, 4}, {1, 3, 3}))},
-      {"per frame", shape({3, 4, 4}, {33, 32}, {1, 3, 3})},
-      {"per pixel", shape({1, 1, 37}, {130, 100}, {1, 1, 1})},
-      {"per pixel, many", shape({3, 20, 23}, {8, 24}, {1, 1, 1})},
       {"several blocks", shape({4, 12, 12}, {96, 96}, {3, 3, 3})},
       {"pairs of frames, odd sizes", shape({4, 5, 7}, {17, 50}, {3, 3, 3})},
       {"pairs of frames, chunks",
        with_shortcut_channels(shape({2, 3, 3}, {577, 20}, {3, 3, 3}), 7)},
       {"many panels", shape({1, 5, 5}, {4, 1100}, {1, 1, 1})},
-      {"wide taps", shape({1, 6, 40}, {1, 2}, {1, 5, 31})},
-      {"interleaved", interleaved(shape({3, 4, 5}, {12, 12}, {3, 1, 1}))},
       {"interleaved, two panels", interleaved(shape({2, 3, 3}, {9, 53}, {3, 1, 1}))},
-      {"interleaved, one pixel", interleaved(shape({1, 1, 1}, {5, 3}, {3, 3, 3}, 2)), false},
-      {"phases", phases(shape({2, 5, 4}, {12, 12}, {1, 2, 2}))},
       {"phases, two panels", phases(shape({1, 3, 7}, {33, 53}, {1, 2, 2}))},
-      {"phases, one pixel", phases(shape({2, 1, 1}, {3, 4}, {1, 2, 2}))},
-      {"phases, in time", phases(shape({2, 9, 8}, {7, 96}, {3, 2, 2}))},
   };
+  shapes.insert(shapes.end(), more.begin(), more.end());
+  return shapes;
 }
 
 using Alias = ConvExtras::Alias;
@@ -109,10 +91,11 @@ double sum_error(const Conv3dArgs& args, const ConvExtras& extras, double magnit
 // By Winograd's algorithm a term passes the sums of its product (one for each tap in time and
 // channel), and 4 roundings more for its pixel, 8 for its taps, and 4 for the tile's results; with
 // pairs of frames 1, 3 and 3 more.
-double winograd_error(const Conv3dArgs& args, const ConvExtras& extras, double magnitude) {
+double winograd_error(const Conv3dArgs& args, const ConvExtras& extras, double magnitude,
+                      bool pairs) {
   Conv3dArgs one_product = args;
   one_product.kernel_height = one_product.kernel_width = 1;
-  return sum_error(one_product, extras, magnitude) + 23 * 0x1p-24 * magnitude;
+  return sum_error(one_product, extras, magnitude) + (pairs ? 23 : 16) * 0x1p-24 * magnitude;
 }
 
 bool pairs_frames(const Conv3dKernel& kernel) {
@@ -127,10 +110,11 @@ double error_of(const Conv3dKernel& kernel, const Conv3dArgs& args, const ConvEx
                 const reference::ConvOperands& operands, const reference::ConvOutput& out,
                 double magnitude) {
   if (!by_winograd(kernel)) return sum_error(args, extras, magnitude);
+  const bool pairs = pairs_frames(kernel);
   return winograd_error(args, extras,
-                        pairs_frames(kernel)
-                            ? reference::winograd_time_magnitude(args, operands, out)
-                            : reference::winograd_magnitude(args, operands, out));
+                        pairs ? reference::winograd_time_magnitude(args, operands, out)
+                              : reference::winograd_magnitude(args, operands, out),
+                        pairs);
 }
 
 class ExpectedPixel {
@@ -366,8 +350,11 @@ TEST_P(Conv3d, GivesTheSameBitsForAnyCutInSpace) {
 }
 
 TEST_P(Conv3d, SkipsZeroHistoryWithoutAnyDifference) {
-  if (pairs_frames(GetParam())) return;  // refuses what skips taps
   const ConvCase skipping = make(shape({1, 5, 7}, {33, 50}, {3, 3, 3}, 2), false, 6);
+  if (pairs_frames(GetParam())) {
+    EXPECT_FALSE(takes(skipping.shape));
+    return;
+  }
   ConvCase all_taps = skipping;
   all_taps.shape.first_tap = 0;
   all_taps.history.resize(static_cast<size_t>(2 * all_taps.plane()));

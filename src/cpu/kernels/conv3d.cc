@@ -345,21 +345,13 @@ constexpr Conv3dKernel row(const char* name) {
           .run = run<Operands>};
 }
 
-template <class Operands>
+// kFrames: output frames of a tile.
+template <class Operands, int64_t kFrames>
 constexpr Conv3dKernel winograd_row(const char* name, const char* layout) {
   Conv3dKernel kernel = row<Operands>(name);
   kernel.layout = layout;
-  kernel.refusal = winograd_refusal;
-  kernel.run = run_winograd<Operands, 1>;
-  return kernel;
-}
-
-template <class Operands>
-constexpr Conv3dKernel winograd_time_row(const char* name, const char* layout) {
-  Conv3dKernel kernel = row<Operands>(name);
-  kernel.layout = layout;
-  kernel.refusal = winograd_time_refusal;
-  kernel.run = run_winograd<Operands, 2>;
+  kernel.refusal = kFrames == 1 ? winograd_refusal : winograd_time_refusal;
+  kernel.run = run_winograd<Operands, kFrames>;
   return kernel;
 }
 
@@ -371,15 +363,15 @@ constexpr auto kWinogradTimeName = row_name("conv3d_f32_winograd3d_", HWY_STR(HW
 
 constexpr Conv3dKernel kConv3dFloat32 = conv3d::row<Float32>(conv3d::kName.data());
 constexpr Conv3dKernel kWinogradFloat32 =
-    conv3d::winograd_row<Float32>(conv3d::kWinogradName.data(), conv3d::kName.data());
+    conv3d::winograd_row<Float32, 1>(conv3d::kWinogradName.data(), conv3d::kName.data());
 constexpr Conv3dKernel kWinogradTimeFloat32 =
-    conv3d::winograd_time_row<Float32>(conv3d::kWinogradTimeName.data(), conv3d::kName.data());
+    conv3d::winograd_row<Float32, 2>(conv3d::kWinogradTimeName.data(), conv3d::kName.data());
 #if HWY_TARGET == ZOETROPE_CONV3D_BF16_TARGET
 constexpr Conv3dKernel kConv3dPairs = conv3d::row<BFloat16Pairs>("conv3d_bf16_avx512bf16");
 constexpr Conv3dKernel kConv3dExpanded = conv3d::row<BFloat16Expanded>("conv3d_bf16_avx3");
 constexpr Conv3dKernel kWinogradExpanded =
-    conv3d::winograd_row<BFloat16Expanded>("conv3d_bf16_winograd_avx3", kConv3dExpanded.layout);
-constexpr Conv3dKernel kWinogradTimeExpanded = conv3d::winograd_time_row<BFloat16Expanded>(
+    conv3d::winograd_row<BFloat16Expanded, 1>("conv3d_bf16_winograd_avx3", kConv3dExpanded.layout);
+constexpr Conv3dKernel kWinogradTimeExpanded = conv3d::winograd_row<BFloat16Expanded, 2>(
     "conv3d_bf16_winograd3d_avx3", kConv3dExpanded.layout);
 #else
 constexpr Conv3dKernel kConv3dPairs = {};  // of no instruction set
