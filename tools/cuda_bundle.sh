@@ -7,11 +7,11 @@
 # On the other machine, in a clone of this repository (for tests/data), for each stage:
 #   tar -xJf zoetrope-cuda.tar.xz && zoetrope-cuda/run STAGE REPOSITORY RESULTS
 # STAGE is test (needs PyTorch), sanitize (compute-sanitizer), bench (Python), kernels or torch
-# (PyTorch); each takes less than eight minutes. JSON lines for docs/performance/ are added to files
-# in the folder RESULTS.
+# (PyTorch); each takes less than eight minutes. JSON lines for docs/performance/ and tables are
+# added to files in the folder RESULTS.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ $# -eq 1 ] || { sed -n '3,12p' "$0" | cut -c3-; exit 2; }
+[ $# -eq 1 ] || { sed -n '3,11p' "$0" | cut -c3-; exit 2; }
 
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT

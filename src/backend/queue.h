@@ -31,6 +31,8 @@ struct Launch {
   std::vector<std::byte*> buffers;          // by index in Plan::buffers; null: not kept, as a
                                             // history when images are coded in a batch
   std::vector<const std::byte*> constants;  // by index in Plan::constants
+
+  bool operator==(const Launch&) const = default;
 };
 
 struct RunControl {

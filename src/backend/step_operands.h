@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "backend/backend.h"
 #include "backend/plan.h"
+#include "backend/queue.h"
 
 namespace zoetrope {
 

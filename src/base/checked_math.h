@@ -35,8 +35,12 @@ inline std::optional<int64_t> checked_element_count(std::span<const int64_t> sha
   return zero ? 0 : count;
 }
 
-inline int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
+constexpr int64_t divide_up(int64_t value, int64_t divisor) {
+  return (value + divisor - 1) / divisor;
+}
+
+constexpr int64_t round_up(int64_t value, int64_t multiple) {
+  return divide_up(value, multiple) * multiple;
 }
 
 }  // namespace zoetrope

@@ -26,14 +26,15 @@ CapturedPlan::~CapturedPlan() {
 
 CapturedPlan::CapturedPlan(CapturedPlan&& other) noexcept
     : plan_(other.plan_),
-      n_(other.n_),
-      buffers_(std::move(other.buffers_)),
-      constants_(std::move(other.constants_)),
+      launch_(std::move(other.launch_)),
       executable_(std::exchange(other.executable_, nullptr)) {}
 
 bool CapturedPlan::capture(const std::function<void(cudaStream_t)>& launch_steps) {
   const OwnStream stream;  // the caller's may be one that cannot be captured
-  check(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal), plan_->entry);
+  if (cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return false;
+  }
   bool whole = true;
   try {
     launch_steps(stream.get());

@@ -4,10 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <vector>
 
 #include "backend/queue.h"
 
@@ -15,16 +12,14 @@ namespace zoetrope::cuda {
 
 class CapturedPlan {
  public:
-  CapturedPlan(const Plan& plan, const Launch& launch)
-      : plan_(&plan), n_(launch.n), buffers_(launch.buffers), constants_(launch.constants) {}
+  CapturedPlan(const Plan& plan, const Launch& launch) : plan_(&plan), launch_(launch) {}
   ~CapturedPlan();
   CapturedPlan(CapturedPlan&& other) noexcept;
   CapturedPlan& operator=(CapturedPlan&&) = delete;
 
   // Whether a launch is this one again.
   bool is_of(const Plan& plan, const Launch& launch) const {
-    return plan_ == &plan && n_ == launch.n && buffers_ == launch.buffers &&
-           constants_ == launch.constants;
+    return plan_ == &plan && launch_ == launch;
   }
   bool is_captured() const { return executable_ != nullptr; }
 
@@ -35,9 +30,7 @@ class CapturedPlan {
 
  private:
   const Plan* plan_;
-  int64_t n_;
-  std::vector<std::byte*> buffers_;
-  std::vector<const std::byte*> constants_;
+  Launch launch_;
   cudaGraphExec_t executable_ = nullptr;
 };
 

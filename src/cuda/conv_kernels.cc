@@ -222,7 +222,7 @@ ConvLayout ConvLayout::parse(const std::string& text) {
 }
 
 std::string sm90_tier_refusal(int capability) {
-  if (capability == 90) return "";
+  if (capability == kHopper) return "";
   return fmt::format("it needs compute capability 9.0, this is {}.{}", capability / 10,
                      capability % 10);
 }

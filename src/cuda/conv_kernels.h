@@ -15,6 +15,9 @@
 
 namespace zoetrope::cuda {
 
+// Compute capability of Hopper, whose own kernels, for 9.0a, run nowhere else.
+inline constexpr int kHopper = 90;
+
 // What a weight is packed for: "conv3d_mma/float16/96/4".
 struct ConvLayout {
   std::string kernel;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "cuda/conv_kernels.h"
 #include "cuda/cuda_error.h"
 #include "cuda/cuda_queue.h"
 #include "cuda/cuda_stream.h"
@@ -64,9 +65,8 @@ std::string too_old(int index) {
                      capability / 10, capability % 10);
 }
 
-// Whether a device runs kernels for `capability`. Hopper's own, for 9.0a, run nowhere else.
+// Whether a device runs kernels for `capability`.
 bool runs(int device, int capability) {
-  constexpr int kHopper = 90;
   return device == capability || (device > capability && capability != kHopper);
 }
 
@@ -87,7 +87,7 @@ class CudaBackend : public Backend {
     const DeviceScope scope(index_);
     const auto sink = heap_.allocate(sizeof(float), stream_.get());
     const int processors = attribute_of(cudaDevAttrMultiProcessorCount, index_);
-    const bool warpgroups = target_.capability() == 90 && operands != DType::kFloat32;
+    const bool warpgroups = target_.capability() == kHopper && operands != DType::kFloat32;
     const auto multiply = warpgroups ? multiply_in_warpgroups : multiply_in_registers;
     const int blocks = warpgroups ? processors : 4 * processors;
     double flops = 0;
@@ -125,10 +125,12 @@ class CudaBackend : public Backend {
     heap_.trim();
   }
   void copy_from_host(std::byte* device, const void* host, int64_t bytes) const override {
-    copy_and_wait(device, host, bytes, cudaMemcpyHostToDevice);
+    const DeviceScope scope(index_);
+    copy_and_wait(device, host, bytes, cudaMemcpyHostToDevice, stream_.get());
   }
   void copy_to_host(void* host, const std::byte* device, int64_t bytes) const override {
-    copy_and_wait(host, device, bytes, cudaMemcpyDeviceToHost);
+    const DeviceScope scope(index_);
+    copy_and_wait(host, device, bytes, cudaMemcpyDeviceToHost, stream_.get());
   }
 
   std::unique_ptr<Queue> open_queue(std::optional<void*> cuda_stream) const override {
@@ -151,14 +153,6 @@ class CudaBackend : public Backend {
     }
     std::ranges::sort(seconds);
     return seconds[seconds.size() / 2];
-  }
-
-  void copy_and_wait(void* to, const void* from, int64_t bytes, cudaMemcpyKind kind) const {
-    if (bytes == 0) return;
-    const DeviceScope scope(index_);
-    check(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), kind, stream_.get()),
-          id_of(index_));
-    check(cudaStreamSynchronize(stream_.get()), id_of(index_));
   }
 
   int index_;

@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "cuda/cuda_error.h"
 #include "cuda/cuda_steps.h"
+#include "zoetrope/error.h"
 
 namespace zoetrope::cuda {
 namespace {
@@ -35,8 +36,15 @@ CudaQueue::CudaQueue(int device, DeviceHeap& heap, std::optional<void*> stream)
       edges_(device, stream_),
       run_ends_{Event(Event::Kind::kOrder), Event(Event::Kind::kOrder)} {}
 
-// Work under way may still use what the queue holds.
-CudaQueue::~CudaQueue() { (void)cudaStreamSynchronize(stream_); }
+// Work under way may still use what the queue holds. The caller's stream may be the default one,
+// which is that of the current device.
+CudaQueue::~CudaQueue() {
+  try {
+    const DeviceScope scope(device_);
+    (void)cudaStreamSynchronize(stream_);
+  } catch (const Error&) {  // the device is lost, and its work with it
+  }
+}
 
 std::unique_ptr<Memory> CudaQueue::allocate(int64_t bytes) {
   const DeviceScope scope(device_);
@@ -44,11 +52,13 @@ std::unique_ptr<Memory> CudaQueue::allocate(int64_t bytes) {
 }
 
 void CudaQueue::copy_from_host(std::byte* device, const void* host, int64_t bytes) {
-  copy_and_wait(device, host, bytes, cudaMemcpyHostToDevice);
+  const DeviceScope scope(device_);
+  copy_and_wait(device, host, bytes, cudaMemcpyHostToDevice, stream_);
 }
 
 void CudaQueue::copy_to_host(void* host, const std::byte* device, int64_t bytes) {
-  copy_and_wait(host, device, bytes, cudaMemcpyDeviceToHost);
+  const DeviceScope scope(device_);
+  copy_and_wait(host, device, bytes, cudaMemcpyDeviceToHost, stream_);
 }
 
 void CudaQueue::copy(std::byte* to, const std::byte* from, int64_t bytes) {
@@ -122,14 +132,6 @@ void CudaQueue::wait() {
   const DeviceScope scope(device_);
   edges_.finish();
   check(cudaStreamSynchronize(stream_), "cuda:" + std::to_string(device_));
-}
-
-void CudaQueue::copy_and_wait(void* to, const void* from, int64_t bytes,
-                              cudaMemcpyKind kind) const {
-  if (bytes == 0) return;
-  const DeviceScope scope(device_);
-  check(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), kind, stream_), "copy");
-  check(cudaStreamSynchronize(stream_), "copy");
 }
 
 }  // namespace zoetrope::cuda

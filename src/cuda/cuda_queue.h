@@ -24,8 +24,6 @@ class CudaQueue : public Queue {
   CudaQueue(int device, DeviceHeap& heap, std::optional<void*> stream);
   ~CudaQueue() override;
 
-  cudaStream_t stream() const { return stream_; }
-
   std::unique_ptr<Memory> allocate(int64_t bytes) override;
   void copy_from_host(std::byte* device, const void* host, int64_t bytes) override;
   void copy_to_host(void* host, const std::byte* device, int64_t bytes) override;
@@ -37,7 +35,6 @@ class CudaQueue : public Queue {
   void wait() override;
 
  private:
-  void copy_and_wait(void* to, const void* from, int64_t bytes, cudaMemcpyKind kind) const;
   void launch_steps(const Plan& plan, const Launch& launch, const RunControl& control) const;
   bool replay(const Plan& plan, const Launch& launch);
 

@@ -39,6 +39,11 @@ class StepRun : StepOperands {
  private:
   cudaStream_t stream() const { return context_.stream; }
 
+  [[noreturn]] void no_kernel() const {
+    fail(ErrorCode::kInternal, "{}: the plan names kernel {}, which does not exist", step().name,
+         step().kernel);
+  }
+
   cudaError_t conv3d() const {
     const Operand x = operand("x");
     const Operand y = operand("y");
@@ -83,8 +88,7 @@ class StepRun : StepOperands {
         return kernel.run(args, stream());
       }
     }
-    fail(ErrorCode::kInternal, "{}: the plan names kernel {}, which does not exist", step().name,
-         step().kernel);
+    no_kernel();
   }
 
   cudaError_t run_attention() const {
@@ -96,10 +100,11 @@ class StepRun : StepOperands {
                                 .channels = y.channels,
                                 .workspace = static_cast<std::byte*>(operand("workspace").data),
                                 .y = y.data};
-    if (step().kernel != step_kernel_name("attention_sm90", y.dtype)) {
-      return attention(args, stream());
+    if (step().kernel == step_kernel_name("attention", y.dtype)) return attention(args, stream());
+    if (step().kernel == step_kernel_name("attention_sm90", y.dtype)) {
+      return attention_sm90(args, attention_sm90_warpgroups(args.frames, args.positions), stream());
     }
-    return attention_sm90(args, attention_sm90_warpgroups(args.frames, args.positions), stream());
+    no_kernel();
   }
 
   cudaError_t norm() const {

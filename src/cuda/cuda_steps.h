@@ -4,7 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "backend/backend.h"
+#include "backend/queue.h"
 
 namespace zoetrope::cuda {
 

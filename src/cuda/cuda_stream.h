@@ -4,6 +4,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+#include <cstdint>
+
 #include "cuda/cuda_error.h"
 
 namespace zoetrope::cuda {
@@ -58,5 +61,13 @@ class Event {
  private:
   cudaEvent_t event_ = nullptr;
 };
+
+// Returns when `bytes` bytes are copied, in the stream's order.
+inline void copy_and_wait(void* to, const void* from, int64_t bytes, cudaMemcpyKind kind,
+                          cudaStream_t stream) {
+  if (bytes == 0) return;
+  check(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), kind, stream), "copy");
+  check(cudaStreamSynchronize(stream), "copy");
+}
 
 }  // namespace zoetrope::cuda

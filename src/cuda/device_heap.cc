@@ -8,6 +8,7 @@
 #include "base/checked_math.h"
 #include "base/fail.h"
 #include "cuda/cuda_error.h"
+#include "zoetrope/error.h"
 
 namespace zoetrope::cuda {
 namespace {
@@ -39,7 +40,13 @@ class DeviceHeap::Block : public Memory {
         allocated_(static_cast<size_t>(round_up(std::max<int64_t>(bytes, 1), kAlignment))),
         size_(bytes),
         data_(static_cast<std::byte*>(heap.take(allocated_, stream))) {}
-  ~Block() override { heap_.give_back(data_, allocated_, stream_); }
+  ~Block() override {
+    try {
+      const DeviceScope scope(heap_.device_);  // whose default stream `stream_` may be
+      heap_.give_back(data_, allocated_, stream_);
+    } catch (const Error&) {  // the device is lost, and its memory with it
+    }
+  }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 

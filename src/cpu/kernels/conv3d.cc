@@ -70,8 +70,6 @@ class SumBuffers {
   std::vector<hwy::AlignedFreeUniquePtr<float[]>> free_;
 };
 
-inline int64_t divide_up(int64_t value, int64_t divisor) { return (value + divisor - 1) / divisor; }
-
 inline void prefetch_to_second_level(const void* address) { __builtin_prefetch(address, 0, 2); }
 
 }  // namespace zoetrope::cpu

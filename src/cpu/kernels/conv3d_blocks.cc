@@ -10,8 +10,6 @@
 namespace zoetrope::cpu {
 namespace {
 
-int64_t divide_up(int64_t value, int64_t divisor) { return (value + divisor - 1) / divisor; }
-
 // Splits `count` into the fewest equal parts of at most `limit`, and returns a part's size.
 int64_t even_part(int64_t count, int64_t limit) {
   return divide_up(count, divide_up(count, std::max<int64_t>(limit, 1)));

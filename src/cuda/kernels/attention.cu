@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/checked_math.h"
 #include "cuda/kernels/conv3d_mma.h"
 #include "cuda/kernels/conv3d_mma_lane.h"
 #include "cuda/kernels/grid.cuh"
@@ -15,9 +16,6 @@ namespace {
 constexpr int64_t kMostScoreBytes = int64_t{64} << 20;
 constexpr int64_t kChunkBytes = 64;
 constexpr int64_t kKeyMultiple = 16;  // rows of scores and weights are whole 16 bytes in all types
-
-int64_t divide_up(int64_t value, int64_t divisor) { return (value + divisor - 1) / divisor; }
-int64_t round_up(int64_t value, int64_t multiple) { return divide_up(value, multiple) * multiple; }
 
 // Values of a frame are few filters over many positions: narrow blocks keep a GPU busy.
 int64_t value_block(int64_t channels) {

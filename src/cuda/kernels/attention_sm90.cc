@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/checked_math.h"
 #include "cuda/kernels/attention_sm90_kernel.h"
 #include "cuda/kernels/tensor_map.h"
 
@@ -11,8 +12,6 @@ namespace zoetrope::cuda {
 namespace {
 
 constexpr int64_t kProcessors = 132;  // of the largest Hopper
-
-int64_t divide_up(int64_t value, int64_t divisor) { return (value + divisor - 1) / divisor; }
 
 CopiedTensor rows_of(const AttentionArgs& args, int64_t rows) {
   const int64_t row_bytes = 3 * args.channels * 2;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "base/checked_math.h"
 #include "base/fail.h"
 #include "cuda/kernels/conv3d_mma_params.h"
 
@@ -15,8 +16,6 @@ constexpr int kChunkBytes = 64;
 constexpr int kTileWidth = 16;
 // Of a thread block on every GPU of sm_80 and later.
 constexpr int kMostSharedBytes = 99 * 1024;
-
-int64_t divide_up(int64_t value, int64_t divisor) { return (value + divisor - 1) / divisor; }
 
 void check(const Conv3dArgs& args) {
   ZOETROPE_CHECK(args.frames % args.stride_time == 0, std::to_string(args.frames));

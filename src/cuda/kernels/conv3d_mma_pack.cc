@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/checked_math.h"
 #include "base/dtype.h"
 #include "base/fail.h"
 #include "cuda/kernels/conv3d_mma.h"
@@ -17,8 +18,6 @@ namespace {
 
 constexpr int64_t kChunkBytes = 64;
 constexpr int64_t kLaneBytes = 16;
-
-int64_t divide_up(int64_t value, int64_t divisor) { return (value + divisor - 1) / divisor; }
 
 // One tap and chunk of one block: block_filters * 64 bytes.
 void pack_step(const Conv3dMmaLayout& layout, const Conv3dWeight& weight, int64_t first_filter,

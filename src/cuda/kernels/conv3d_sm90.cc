@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/checked_math.h"
 #include "cuda/kernels/conv3d_planes.h"
 #include "cuda/kernels/conv3d_sm90_kernel.h"
 #include "cuda/kernels/tensor_map.h"
@@ -21,8 +22,6 @@ Element element_of(DType type) {
   if (type == DType::kFloat32) return Element::kFloat32;
   return type == DType::kFloat16 ? Element::kFloat16 : Element::kBFloat16;
 }
-
-int64_t round_up(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 
 // Frames of height x width pixels; as the kernel's boxes see them, in planes by parity.
 struct Frames {

@@ -29,7 +29,8 @@ struct Conv3dSm90Weight {
 };
 
 // Why this kernel cannot run `args`, whatever the frames, height and width; empty if it can. Its
-// operands and results are of 16 bits. Sizes are even where stride_space is 2.
+// operands are of 16 bits, and its results, but that up to 8 filters may give float32. Sizes are
+// even where stride_space is 2.
 std::string conv3d_sm90_refusal(const Conv3dArgs& args);
 
 // Input channels that such a conv takes at a time.
