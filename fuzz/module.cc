@@ -12,6 +12,7 @@
 #include "checkpoint/safetensors.h"
 #include "cpu/cpu_target.h"
 #include "fuzz/hostile_file.h"
+#include "runtime/load.h"
 #include "runtime/module_file.h"
 #include "runtime/module_schema.h"
 #include "runtime/planned_model.h"
@@ -25,12 +26,9 @@ constexpr int64_t kLargestConstant = 1 << 20;
 void plan(const std::string& path) {
   const auto module = open_module(path);
   if (module == nullptr) return;
-  const ModuleHeader& header = module->header();
-  const cpu::CpuTarget target = cpu::cpu_target_named(header.target).value_or(cpu::CpuTarget());
-  const LoadOptions options = {.encode_dtype = header.encode_dtype,
-                               .decode_dtype = header.decode_dtype,
-                               .encoder = header.encode_dtype.has_value(),
-                               .decoder = header.decode_dtype.has_value()};
+  const std::string& name = module->header().target;
+  const cpu::CpuTarget target = cpu::cpu_target_named(name).value_or(cpu::CpuTarget());
+  const LoadOptions options = options_of(*module, {});
   const PlannedModel planned = plan_model(module_checkpoint(module), target, options);
   planned.for_each_entry([&](const PlannedEntry& entry) {
     (void)fingerprint(entry.plan);

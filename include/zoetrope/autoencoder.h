@@ -81,9 +81,9 @@ struct MemoryUse {
 
 class ZOETROPE_API Autoencoder {
  public:
-  // `weights`: a .safetensors or .pth file, a diffusers folder, random[:base_dim[:seed]], or a
-  // module (write_module), which stays mapped and must not be changed in place.
-  // Throws kCheckpoint, kIo, kUnsupported, kOutOfMemory, kCancelled.
+  // `weights`: a .safetensors, .pth, .gguf or .irpa file, a diffusers folder,
+  // random[:base_dim[:seed]], or a module (write_module), which stays mapped and must not be
+  // changed in place. Throws kCheckpoint, kIo, kUnsupported, kOutOfMemory, kCancelled.
   static Autoencoder load(const std::string& weights, const LoadOptions& options = {});
 
   // Named tensors in memory, in any known naming. They are only read during the call.
@@ -104,7 +104,8 @@ class ZOETROPE_API Autoencoder {
   void decode(const TensorView& latents, const TensorView& video,
               const StreamOptions& options = {}) const;
 
-  // What open_encode or open_decode would take; computed without touching the device.
+  // What open_encode or open_decode would take; takes none itself. Without frames_per_step and
+  // memory_limit it depends on what the device has free.
   MemoryNeeded memory_needed_encode(const StreamOptions& options) const;
   MemoryNeeded memory_needed_decode(const StreamOptions& options) const;
 

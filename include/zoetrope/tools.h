@@ -70,7 +70,7 @@ struct StepEvent {
   int64_t taps_height = 0;
   int64_t taps_width = 0;
   // Multiplications and additions by the op's definition, counted one each; a kernel may get by
-  // with fewer, as Winograd's convs do with 4/9.
+  // with fewer, as Winograd's convs do.
   double flops = 0;
   double bytes = 0;    // each operand, result and constant once; of a copy, those of the value
   double seconds = 0;  // on the device; of a copy, until the caller's thread goes on

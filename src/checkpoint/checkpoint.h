@@ -15,6 +15,10 @@
 
 namespace zoetrope {
 
+// Of a diffusers folder.
+inline constexpr const char* kDiffusersWeights = "diffusion_pytorch_model.safetensors";
+inline constexpr const char* kDiffusersConfig = "config.json";
+
 struct TensorInfo {
   std::string name;
   DType dtype = DType::kFloat32;

@@ -18,8 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDiffusersWeights = "diffusion_pytorch_model.safetensors";
-constexpr const char* kDiffusersConfig = "config.json";
 constexpr size_t kLongestConfig = size_t{1} << 20;
 
 // What people have in hand instead of a checkpoint that can be read, by the bytes it has.

@@ -5,8 +5,6 @@
 #include <map>
 #include <utility>
 
-#include "base/fail.h"
-
 namespace zoetrope::compiler {
 namespace {
 

@@ -2,7 +2,6 @@
 #include "cpu/cpu_backend.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/cpu_steps.h"
 
-#include <string>
-
 #include "backend/step_operands.h"
 #include "base/fail.h"
 

@@ -2,7 +2,6 @@
 #include "media/npy.h"
 
 #include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>

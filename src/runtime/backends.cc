@@ -25,19 +25,6 @@ namespace zoetrope {
 
 namespace {
 
-void check_options(const LoadOptions& options) {
-  constexpr int kMaxThreads = 1024;
-  if (options.threads < 0 || options.threads > kMaxThreads) {
-    fail(ErrorCode::kInvalidArgument, "expected 0 to {} threads, found {}", kMaxThreads,
-         options.threads);
-  }
-  if (static_cast<bool>(options.allocator.allocate) !=
-      static_cast<bool>(options.allocator.deallocate)) {
-    fail(ErrorCode::kInvalidArgument,
-         "allocator: expected allocate and deallocate, found one of them; set both or neither");
-  }
-}
-
 // Of "cuda" or "cuda:N"; empty if `device` is neither.
 std::optional<int> cuda_index(std::string_view device) {
   constexpr std::string_view kCuda = "cuda";
@@ -105,16 +92,28 @@ std::shared_ptr<const Backend> open_best(const LoadOptions& options) {
 
 }  // namespace
 
-std::shared_ptr<const Backend> open_backend(const LoadOptions& options) {
-  check_options(options);
-  if (options.device == "auto") return open_best(options);
-  if (options.device == "cpu") return open_cpu(options);
-  const std::optional<int> index = cuda_index(options.device);
-  if (!index) {
+void check_load_options(const LoadOptions& options) {
+  constexpr int kMaxThreads = 1024;
+  if (options.threads < 0 || options.threads > kMaxThreads) {
+    fail(ErrorCode::kInvalidArgument, "expected 0 to {} threads, found {}", kMaxThreads,
+         options.threads);
+  }
+  if (static_cast<bool>(options.allocator.allocate) !=
+      static_cast<bool>(options.allocator.deallocate)) {
+    fail(ErrorCode::kInvalidArgument,
+         "allocator: expected allocate and deallocate, found one of them; set both or neither");
+  }
+  if (options.device != "auto" && options.device != "cpu" && !cuda_index(options.device)) {
     fail(ErrorCode::kInvalidArgument, "expected a device of auto, cpu, cuda or cuda:N, found {}",
          options.device);
   }
-  return open_cuda(*index, options);
+}
+
+std::shared_ptr<const Backend> open_backend(const LoadOptions& options) {
+  check_load_options(options);
+  if (options.device == "auto") return open_best(options);
+  if (options.device == "cpu") return open_cpu(options);
+  return open_cuda(*cuda_index(options.device), options);
 }
 
 std::unique_ptr<const Target> target_named(const std::string& name) {

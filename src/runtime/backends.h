@@ -11,6 +11,9 @@
 
 namespace zoetrope {
 
+// Whether they mean anything, on whatever machine. Throws kInvalidArgument.
+void check_load_options(const LoadOptions& options);
+
 // Opens what options.device names, with kernels for options.target. Throws kInvalidArgument,
 // kUnsupported, kDevice.
 std::shared_ptr<const Backend> open_backend(const LoadOptions& options);

@@ -6,11 +6,9 @@
 #include <system_error>
 #include <utility>
 
-#include "base/checked_math.h"
 #include "base/dtype.h"
 #include "base/fail.h"
 #include "base/output_file.h"
-#include "base/shape.h"
 #include "base/utf8.h"
 #include "checkpoint/checkpoint_writer.h"
 #include "models/model.h"
@@ -31,9 +29,6 @@ using Names = std::map<std::string, std::string>;
 // What PyTorch's own readers of safetensors files look for.
 const std::map<std::string, std::string> kMetadata = {{"format", "pt"}};
 constexpr const char* kArchitecture = "wan-vae";  // of GGUF
-
-constexpr const char* kFolderWeights = "diffusion_pytorch_model.safetensors";
-constexpr const char* kFolderConfig = "config.json";
 
 CheckpointFormat format_by_ending(const std::string& output) {
   constexpr std::array<std::pair<std::string_view, CheckpointFormat>, 4> kEndings = {{
@@ -59,7 +54,7 @@ void check_folder(const std::string& folder) {
   if (error) fail(ErrorCode::kIo, "{}: cannot be read: {}", folder, error.message());
   for (const fs::directory_entry& entry : entries) {
     const fs::path name = entry.path().filename();
-    const bool ours = name == kFolderWeights || name == kFolderConfig;
+    const bool ours = name == kDiffusersWeights || name == kDiffusersConfig;
     if (ours && entry.is_regular_file(error)) continue;
     fail(ErrorCode::kIo,
          "{}: expected a new folder or a diffusers one, found {} in it: name another output",
@@ -131,8 +126,10 @@ class Converter {
   void read_model() {
     try {
       model_ = models::recognise(checkpoint_);
-    } catch (const Error&) {
-      if (naming()) throw;
+    } catch (const Error& error) {
+      const bool of_another =
+          error.code() == ErrorCode::kCheckpoint || error.code() == ErrorCode::kUnsupported;
+      if (naming() || !of_another) throw;
     }
   }
 
@@ -152,7 +149,12 @@ class Converter {
   }
 
   void note_unknown(const Names& names) {
-    if (!model_) return;
+    if (!model_) {
+      if (!checkpoint_->config().empty()) {
+        result_.lost = "config.json stays behind: only a diffusers folder holds it";
+      }
+      return;
+    }
     for (const std::string& name : model_->unknown()) result_.unknown.push_back(names.at(name));
     if (!to_folder() && !models::has_published_statistics(model_->config())) {
       result_.lost =
@@ -211,11 +213,11 @@ class Converter {
     if (!fs::create_directory(folder, error)) {
       fail(ErrorCode::kIo, "{}: cannot make this folder: {}", folder, error.message());
     }
-    FileWriter file((fs::path(folder) / kFolderConfig).string());
+    FileWriter file((fs::path(folder) / kDiffusersConfig).string());
     file.write(config);
     file.close();
-    write_safetensors((fs::path(folder) / kFolderWeights).string(), std::move(tensors), kMetadata,
-                      writer);
+    write_safetensors((fs::path(folder) / kDiffusersWeights).string(), std::move(tensors),
+                      kMetadata, writer);
   }
 
   void write_tensor(const TensorInfo& tensor, FileWriter& file) {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
-#include <utility>
 
 #include "base/checked_math.h"
-#include "base/fail.h"
 #include "models/model.h"
 #include "runtime/backends.h"
 #include "runtime/boundary.h"

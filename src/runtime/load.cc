@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/fail.h"
@@ -61,6 +62,10 @@ void check_type(const ModuleFile& module, const char* half, const std::optional<
        module.path(), half, name_of(*made), name_of(*asked), name_of(*asked));
 }
 
+std::set<std::string> set_of(const std::vector<std::string>& names) {
+  return {names.begin(), names.end()};
+}
+
 void check_passes(const ModuleFile& module, const LoadOptions& options) {
   const std::vector<std::string>& made = module.header().disabled_passes;
   for (const std::string& name : made) {
@@ -71,7 +76,7 @@ void check_passes(const ModuleFile& module, const LoadOptions& options) {
          "zoetrope compile",
          module.path(), printable(name));
   }
-  if (options.disabled_passes.empty() || options.disabled_passes == made) return;
+  if (options.disabled_passes.empty() || set_of(options.disabled_passes) == set_of(made)) return;
   const std::string passes =
       made.empty() ? "with every pass" : fmt::format("without {}", fmt::join(made, ", "));
   fail(ErrorCode::kInvalidArgument,
@@ -163,6 +168,7 @@ LoadOptions options_of(const ModuleFile& module, const LoadOptions& options) {
 
 std::shared_ptr<const Backend> open_module_backend(const ModuleFile& module,
                                                    const LoadOptions& options) {
+  check_load_options(options);
   try {
     return open_backend(options);
   } catch (const Error& error) {

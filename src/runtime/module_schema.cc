@@ -7,9 +7,7 @@
 
 #include <charconv>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
-#include "base/checked_math.h"
 #include "base/dtype.h"
 #include "base/fail.h"
 #include "base/parse_number.h"

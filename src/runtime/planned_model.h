@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "backend/target.h"
 #include "checkpoint/checkpoint.h"

@@ -75,11 +75,13 @@ const std::byte* ConstantStore::fetch(const graph::Constant& constant, const std
 
 void ConstantStore::unload() {
   if (!on_host_.empty()) return;
+  decltype(on_host_) on_host;  // all or, if one fails, nothing is moved
   for (const auto& memory : memory_) {
     std::vector<std::byte> bytes(static_cast<size_t>(memory->size()));
     backend_.copy_to_host(bytes.data(), memory->data(), memory->size());
-    on_host_.emplace_back(memory->data(), std::move(bytes));
+    on_host.emplace_back(memory->data(), std::move(bytes));
   }
+  on_host_ = std::move(on_host);
   memory_.clear();
 }
 

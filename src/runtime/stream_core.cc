@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include "base/fail.h"
 #include "base/shape.h"
@@ -63,8 +64,12 @@ StreamSizes stream_sizes(const Autoencoder::Implementation& model, const Codec& 
   const int64_t wanted = options.frames_per_step != 0 ? options.frames_per_step
                                                       : model.backend->default_frames_per_step();
   const bool free_choice = options.frames_per_step == 0 && options.memory_limit == 0;
-  const int64_t there = model.backend->memory_free() + model.constants->bytes_on_device();
-  const int64_t budget = free_choice ? std::min(model.backend->memory_budget(), there) : limit;
+  int64_t budget = limit;
+  if (free_choice) {
+    const std::scoped_lock lock(model.weights_mutex);
+    const int64_t there = model.backend->memory_free() + model.constants->bytes_on_device();
+    budget = std::min(model.backend->memory_budget(), there);
+  }
   constexpr int64_t kMostFramesPerStep = 4096;
   for (int64_t n = std::min(wanted, kMostFramesPerStep);; --n) {
     MemoryNeeded memory =

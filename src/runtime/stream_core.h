@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "backend/backend.h"
@@ -67,7 +66,6 @@ class StreamCore {
 
   // True before the first frame of a video.
   bool at_start() const { return frames_done_ == 0; }
-  int64_t frames_done() const { return frames_done_; }  // latent frames
   std::byte* staging() const { return staging_->data(); }
   int64_t staged_frame_bytes() const {
     return zoetrope::staged_frame_bytes(codec_.next.plan, options_.height, options_.width);

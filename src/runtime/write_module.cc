@@ -2,6 +2,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "base/fail.h"
@@ -69,10 +70,12 @@ ModuleHeader header_of(const PlannedModel& planned, const Target& target,
   ModuleHeader header = {.target = target.name(),
                          .packing_version = target.packing_version(),
                          .family = info.family,
-                         .disabled_passes = options.disabled_passes,
                          .config = config.dump(),
                          .weights = weights_of(planned),
                          .version = version()};
+  const std::set<std::string> passes(options.disabled_passes.begin(),
+                                     options.disabled_passes.end());
+  header.disabled_passes.assign(passes.begin(), passes.end());
   if (planned.encode) header.encode_dtype = info.encode_dtype;
   if (planned.decode) header.decode_dtype = info.decode_dtype;
   planned.for_each_entry([&](const PlannedEntry& entry) {

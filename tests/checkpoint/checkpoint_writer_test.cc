@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "tests/base/refusal.h"
 #include "tests/base/scratch_folder.h"
 #include "tests/checkpoint/builders.h"

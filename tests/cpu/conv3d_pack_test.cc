@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -49,12 +50,17 @@ TEST(Conv3dPack, GivesTheBytesOfPackingVersion1) {
       {{DType::kFloat32, 4, 2, 1}, 0x193225bbded44a7d},    // SSE4
       {{DType::kFloat32, 1, 2, 1}, 0xe0799f1b51db805d},    // scalar
   };
+  std::set<Form> seen;
   for (const Conv3dKernel& kernel : cpu::conv3d_kernels(kEverySet, cpu::Bf16Products::kPairs)) {
     const Form form = {kernel.operands, kernel.lanes(), kernel.panel_vectors, kernel.group};
     const auto found = expected.find(form);
     if (found == expected.end()) continue;  // of another architecture
     EXPECT_EQ(fnv1a(packed(kernel)), found->second) << kernel.name;
+    seen.insert(form);
   }
+#if defined(__x86_64__)
+  EXPECT_EQ(seen.size(), expected.size());
+#endif
 }
 
 }  // namespace

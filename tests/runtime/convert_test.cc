@@ -168,6 +168,10 @@ TEST(Convert, SaysWhichLatentStatisticsStayBehind) {
                              folder.path("in/diffusion_pytorch_model.safetensors"));
   EXPECT_THAT(convert(folder.path("in"), folder.path("o.irpa")).lost, HasSubstr("latents_mean"));
   EXPECT_EQ(convert(folder.path("in"), folder.path("o/")).lost, "");
+  config.replace(config.find("0.5000"), 6, "\"x\"");  // of no model that is known
+  folder.write("in/config.json", config);
+  EXPECT_THAT(convert(folder.path("in"), folder.path("other.irpa")).lost,
+              HasSubstr("config.json stays behind"));
 }
 
 TEST(Convert, RefusesOptionsThatContradict) {

@@ -2,7 +2,6 @@
 // The whole model against the published code's float64 results.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <map>
 
 #include "compiler/pipeline.h"

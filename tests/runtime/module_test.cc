@@ -8,7 +8,6 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "checkpoint/safetensors.h"
@@ -101,6 +100,11 @@ TEST_F(Module, KeepsWhatItWasMadeWith) {
   const std::string path = write(options);
   expect_same(Autoencoder::load(path), Autoencoder::load(kWeights, options));
   expect_same(Autoencoder::load(path, options), Autoencoder::load(kWeights, options));
+  LoadOptions turned = options;  // passes left out are a set
+  turned.disabled_passes = {"fold-linear", "fuse-norm"};
+  expect_same(Autoencoder::load(path, turned), Autoencoder::load(kWeights, options));
+  const std::string bytes = read_file(path);
+  EXPECT_EQ(read_file(write(turned)), bytes);
 }
 
 TEST_F(Module, KeepsTheLatentStatisticsOfTheCheckpoint) {
@@ -134,10 +138,8 @@ TEST_F(Module, IsTheSameBytesForTheSameInput) {
   }
 }
 
-// An allocator sees no weights go by: kernels read them in the mapped file.
-TEST_F(Module, IsReadInPlaceOnCpus) {
-  const std::string path = write({.device = "cpu"});
-  int64_t taken = 0;
+// On the CPU; `taken` counts the bytes that are allocated.
+LoadOptions counting(int64_t& taken) {
   LoadOptions options = {.device = "cpu"};
   options.allocator = {.allocate =
                            [&](size_t bytes, size_t alignment) {
@@ -145,6 +147,14 @@ TEST_F(Module, IsReadInPlaceOnCpus) {
                              return std::aligned_alloc(alignment, bytes);
                            },
                        .deallocate = [](void* data, size_t /*bytes*/) { std::free(data); }};
+  return options;
+}
+
+// An allocator sees no weights go by: kernels read them in the mapped file.
+TEST_F(Module, IsReadInPlaceOnCpus) {
+  const std::string path = write({.device = "cpu"});
+  int64_t taken = 0;
+  const LoadOptions options = counting(taken);
   const Autoencoder model = Autoencoder::load(path, options);
   EXPECT_EQ(taken, 0);
   EXPECT_GT(model.memory_needed_decode({.height = 16, .width = 16}).weights, 1 << 20);
@@ -161,7 +171,10 @@ TEST_F(Module, IsCopiedWhereItIsNotAligned) {
   length += 4;
   bytes.insert(sizeof(length) + length - 4, 4, ' ');
   std::memcpy(bytes.data(), &length, sizeof(length));
-  expect_same(Autoencoder::load(folder_.write("odd.zoe", bytes)), Autoencoder::load(path));
+  int64_t taken = 0;
+  const Autoencoder model = Autoencoder::load(folder_.write("odd.zoe", bytes), counting(taken));
+  EXPECT_GT(taken, 1 << 20);
+  expect_same(model, Autoencoder::load(path));
 }
 
 // Any machine packs for any other.
@@ -198,6 +211,8 @@ TEST_F(Module, RefusesOptionsThatContradictIt) {
   EXPECT_THAT(refused({.encode_dtype = DType::kBFloat16}), HasSubstr("--dtype bfloat16"));
   EXPECT_THAT(refused({.decode_dtype = DType::kBFloat16}), HasSubstr("to decode in float32"));
   EXPECT_THAT(refused({.disabled_passes = {"fuse-norm"}}), HasSubstr("fuse-norm"));
+  EXPECT_THAT(refused({.threads = 5000}), HasSubstr("threads"));
+  EXPECT_THAT(refused({.device = "toaster"}), HasSubstr("toaster"));
   EXPECT_THAT(refused({.target = "cpu-sse4"}), HasSubstr("made for cpu-avx2"));
   EXPECT_THAT(refusal(ErrorCode::kCheckpoint, [&] { Autoencoder::load(path, {.device = "cuda"}); }),
               HasSubstr("made for cpu-avx2"));

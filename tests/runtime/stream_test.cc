@@ -2,7 +2,6 @@
 // Results do not depend, to the bit, on how a video is cut, on threads, or on other Streams.
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <numeric>
