@@ -8,22 +8,22 @@
 namespace zoetrope {
 namespace {
 
-double arithmetic_of(const graph::Graph& graph, const StreamOptions& size) {
-  double sum = 0;
-  for (const graph::Op& op : graph.ops) sum += graph::flops(graph, op, 1, size.height, size.width);
-  return sum;
-}
-
 double arithmetic_of(const std::optional<Codec>& codec, const ModelInfo& info,
                      const StreamOptions& options, int64_t frames) {
   check_options(info, options);
   if (!codec || frames <= 0) return 0;
-  const auto later = static_cast<double>((frames - 1) / info.temporal_stride);  // latent frames
-  return arithmetic_of(codec->first.model, options) +
-         later * arithmetic_of(codec->next.model, options);
+  const int64_t later = (frames - 1) / info.temporal_stride;  // latent frames
+  return model_flops(codec->first.model, options.height, options.width) +
+         static_cast<double>(later) * model_flops(codec->next.model, options.height, options.width);
 }
 
 }  // namespace
+
+double model_flops(const graph::Graph& model, int64_t height, int64_t width) {
+  double sum = 0;
+  for (const graph::Op& op : model.ops) sum += graph::flops(model, op, 1, height, width);
+  return sum;
+}
 
 double Autoencoder::arithmetic_encode(const StreamOptions& options, int64_t frames) const {
   return at_boundary(

@@ -165,21 +165,14 @@ class PlanDescriber {
     return sum;
   }
 
-  double flops_of(const graph::Graph& graph) const {
-    double sum = 0;
-    for (const graph::Op& op : graph.ops) {
-      sum += graph::flops(graph, op, 1, request_.height, request_.width);
-    }
-    return sum;
-  }
-
   void describe_video(PlanDescription& description) const {
     const PlannedCodec& codec = half_.codec();
     const ModelInfo& info = half_.model.info;
     const auto later = static_cast<double>((request_.frames - 1) / info.temporal_stride);
     description.video_flops = flops_of(codec.first.plan) + later * flops_of(codec.next.plan);
     description.video_published_flops =
-        flops_of(codec.first.model) + later * flops_of(codec.next.model);
+        model_flops(codec.first.model, request_.height, request_.width) +
+        later * model_flops(codec.next.model, request_.height, request_.width);
     description.memory = plan_memory(codec.first.plan, codec.next.plan, request_.latent_frames,
                                      request_.height, request_.width);
     if (half_.model.encode) {

@@ -33,6 +33,9 @@ void check_options(const ModelInfo& info, const StreamOptions& options);
 StreamSizes stream_sizes(const Autoencoder::Implementation& model, const Codec& codec,
                          const StreamOptions& options, int64_t staging_frames);
 
+// Multiplications and additions of one latent frame by the published model's graph.
+double model_flops(const graph::Graph& model, int64_t height, int64_t width);
+
 // Histories and values of a Stream that computes n latent frames together.
 MemoryNeeded plan_memory(const Plan& first, const Plan& next, int64_t n, int64_t height,
                          int64_t width);
