@@ -191,6 +191,12 @@ def print_table(job: dict[str, Any], result: dict[str, Any]) -> None:
     print(f"\nZoetrope is {result['times_as_fast']:.2f} times as fast")
 
 
+def measured_command(arguments: list[str], output: pathlib.Path) -> str:
+    """Without where the line goes."""
+    left_out = {"--output", str(output), f"--output={output}"}
+    return measurement.command_line([word for word in arguments if word not in left_out])
+
+
 def parse_size(text: str) -> tuple[int, int]:
     width, _, height = text.partition("x")
     try:
@@ -234,7 +240,7 @@ def main() -> None:
         return
     heading = {
         "kind": "torch",
-        "command": measurement.command_line(sys.argv),
+        "command": measured_command(sys.argv, options.output),
         "commit": measurement.commit(),
         "machine": measurement.machine(job["device"]),
         "context": {"load_avg": load},

@@ -4,8 +4,8 @@
 
 usage: tools/performance_page.py [--check]      --check: write nothing, exit status 1 if it differs
 
-bench/record.py, bench/compare_torch.py and bench/cuda/compare_cudnn.py write the lines. Rows of one kind, machine and, for
-kernels, command stand in one table, in the order of the lines.
+bench/record.py, bench/compare_torch.py and bench/cuda/compare_cudnn.py write the lines. Rows of one
+kind, machine and, for kernels, command stand in one table, in the order of the lines.
 """
 
 from __future__ import annotations
