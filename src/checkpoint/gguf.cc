@@ -265,7 +265,7 @@ class Header {
     const auto found = vectors_.find(bias);
     if (found == vectors_.end() || found->second < 1) return;
     const int64_t filters = found->second;
-    if (row.shape[0] == filters || row.shape[0] % filters != 0) return;
+    if (row.shape[0] <= filters || row.shape[0] % filters != 0) return;
     row.shape[0] /= filters;
     row.shape.insert(row.shape.begin(), filters);
   }

@@ -19,7 +19,8 @@ int64_t checked_bytes(const Buffer& buffer, int64_t n, int64_t height, int64_t w
   const auto bytes = checked_element_count(factors);
   const int64_t limit = int64_t{1} << 50;  // far beyond any machine, and sums stay exact
   if (!bytes || *bytes > limit) {
-    fail(ErrorCode::kInvalidArgument, "{}: {} latent frames of a {}x{} video are too large",
+    fail(ErrorCode::kOutOfMemory,
+         "{}: {} latent frames of a {}x{} video need more than any machine has; use a smaller size",
          buffer.name, n, width, height);
   }
   return *bytes + buffer.extra_bytes;

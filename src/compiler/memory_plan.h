@@ -15,8 +15,8 @@ struct MemoryLayout {
   int64_t state_bytes = 0;
 };
 
-// Buffers of the arena that live at the same time never overlap. Throws kInvalidArgument if a size
-// does not fit 63 bits.
+// Buffers of the arena that live at the same time never overlap. Throws kOutOfMemory if a buffer
+// were larger than any machine's memory.
 MemoryLayout memory_plan(const Plan& plan, int64_t n, int64_t height, int64_t width);
 
 }  // namespace zoetrope::compiler

@@ -92,6 +92,10 @@ TEST(Gguf, RestoresShapesThatFourDimensionsDidNotHold) {
   const auto plain = open_bytes(
       gguf::file({}, {{"c.weight", {2, 2, 1, 8}, 0, 0}, {"c.bias", {8}, 0, 128}}, data + data));
   EXPECT_EQ(plain->find("c.weight")->shape, (std::vector<int64_t>{8, 1, 2, 2}));
+  constexpr uint64_t kHuge = uint64_t{1} << 62U;  // beside an axis of 2 no 63 bits would hold it
+  const auto empty = open_bytes(
+      gguf::file({}, {{"c.weight", {kHuge, 1, 1, 0}, 0, 0}, {"c.bias", {2}, 0, 0}}, data));
+  EXPECT_EQ(empty->find("c.weight")->shape, (std::vector<int64_t>{0, 1, 1, int64_t{kHuge}}));
 }
 
 TEST(Gguf, RefusesOtherVersions) {

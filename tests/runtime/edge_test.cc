@@ -208,11 +208,13 @@ TEST(Encode, RefusesWhatDoesNotFit) {
 }
 
 TEST(OpenEncode, RefusesSizesThatNoMachineHolds) {
-  try {
-    model().open_encode({.height = 1 << 20, .width = 1 << 20});
-    FAIL() << "opened";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory);
+  for (const int64_t frames : {0, 1, 1000}) {
+    try {
+      model().open_encode({.height = 1 << 20, .width = 1 << 20, .frames_per_step = frames});
+      FAIL() << "opened";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory) << error.what();
+    }
   }
   EXPECT_THROW(model().open_encode({.height = int64_t{1} << 62, .width = 8}), Error);
   EXPECT_THROW(model().open_encode({.height = -8, .width = 8}), Error);
