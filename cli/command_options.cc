@@ -72,7 +72,10 @@ void add_device(CLI::App* command, TypedOptions& typed) {
 }
 
 void add_weights(CLI::App* command, TypedOptions& typed) {
-  option(command, kModel, "--weights", "W", typed.weights, kWeightsHelp);
+  const std::string& name = command->get_name();
+  const bool unpacked = name == "compile" || name == "check";
+  option(command, kModel, "--weights", "W", typed.weights,
+         unpacked ? kCheckpointHelp : kWeightsHelp);
   add_device(command, typed);
 }
 

@@ -129,6 +129,10 @@ const char* const kWeightsHelp =
     "a .safetensors, .pth, .gguf or .irpa checkpoint, a diffusers folder, a module of `zoetrope "
     "compile`, or random[:base_dim[:seed]] for made-up weights (default: the environment variable "
     "ZOETROPE_WEIGHTS)";
+const char* const kCheckpointHelp =
+    "a .safetensors, .pth, .gguf or .irpa checkpoint, a diffusers folder, or "
+    "random[:base_dim[:seed]] for made-up weights (default: the environment variable "
+    "ZOETROPE_WEIGHTS)";
 const char* const kConvertInputHelp =
     "a .safetensors, .pth, .gguf or .irpa checkpoint, a diffusers folder, or "
     "random[:base_dim[:seed]]";
@@ -189,7 +193,7 @@ std::string usage(const CLI::App* app) {
   for (const CLI::Option* option : app->get_options()) {
     if (!option->get_positional()) continue;
     const std::string name = option->get_name(true, false);
-    const bool many = name == "INPUT";
+    const bool many = name == "INPUT" || app->get_name() == "inspect";
     const bool optional = name == "CLIP";
     line += optional ? " [" + name + "]" : " " + name + (many ? "..." : "");
   }

@@ -21,6 +21,7 @@ extern const char* const kProfileExamples;
 extern const char* const kDevicesExamples;
 
 extern const char* const kWeightsHelp;
+extern const char* const kCheckpointHelp;  // where a module does not do
 extern const char* const kVideoInputHelp;
 extern const char* const kVideoOutputHelp;
 extern const char* const kLatentInputHelp;

@@ -48,6 +48,11 @@ int run(int argc, const char* const* argv) {
     return exit_code(ErrorCode::kInvalidArgument);
   }
   const CommandLine line = parse_command_line(argc, argv);
+  const Command command = line.options.command;
+  // As in `zoetrope inspect FILE --tensors | head`.
+  if (line.answer || command == Command::kInspect || command == Command::kDevices) {
+    end_on_closed_pipe();
+  }
   if (line.answer) {
     std::fputs(line.answer->c_str(), stdout);
     return kExitOk;

@@ -38,13 +38,48 @@ Value choose(const char* option, const std::string& text, const Choices<Value>& 
   fail(ErrorCode::kInvalidArgument, "{} {}: expected {}", option, text, names);
 }
 
+DType parse_type(const char* option, const std::string& text) {
+  static const Choices<DType> kTypes = {
+      {"float32", DType::kFloat32}, {"bfloat16", DType::kBFloat16}, {"float16", DType::kFloat16}};
+  return choose(option, text, kTypes);
+}
+
 std::optional<DType> parse_operand_type(const char* option, const std::string& text) {
   static const Choices<std::optional<DType>> kTypes = {{"auto", std::nullopt},
                                                        {"float32", DType::kFloat32},
-                                                       {"float16", DType::kFloat16},
                                                        {"bfloat16", DType::kBFloat16},
-                                                       {"bf16", DType::kBFloat16}};
+                                                       {"float16", DType::kFloat16}};
   return choose(option, text, kTypes);
+}
+
+// "4GiB", "1.5G", "300000k": k, M, G and T are powers of 1000, Ki, Mi, Gi and Ti of 1024.
+int64_t parse_bytes(std::string_view text) {
+  const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  const std::optional<double> number = parse_number<double>(text.substr(0, digits));
+  std::string_view unit = text.substr(digits);
+  if (unit.ends_with('B') || unit.ends_with('b')) unit.remove_suffix(1);
+
+  constexpr std::string_view kPrefixes = "kMGT";
+  double scale = 1;
+  bool known = unit.empty();
+  if (!known) {
+    const bool binary = unit.ends_with('i');
+    if (binary) unit.remove_suffix(1);
+    const char prefix = unit.empty()  ? 0
+                        : unit == "K" ? 'k'
+                        : unit == "m" ? 'M'
+                        : unit == "g" ? 'G'
+                                      : unit[0];
+    const size_t power = kPrefixes.find(prefix);
+    known = unit.size() == 1 && power != std::string_view::npos;
+    if (known) scale = std::pow(binary ? 1024.0 : 1000.0, static_cast<double>(power + 1));
+  }
+  // 2^62: far above any memory, far below what overflows.
+  if (!number || !known || *number * scale < 1 || *number * scale > 4.6e18) {
+    fail(ErrorCode::kInvalidArgument, "--memory-limit {}: expected a size such as 4GiB or 500MB",
+         text);
+  }
+  return static_cast<int64_t>(*number * scale);
 }
 
 std::string parse_device(const std::string& text) {
@@ -101,12 +136,10 @@ void interpret_convert(const TypedOptions& typed, Options& options) {
       {"diffusers", CheckpointFormat::kDiffusers}};
   static const Choices<TensorNaming> kNames = {{"published", TensorNaming::kPublished},
                                                {"diffusers", TensorNaming::kDiffusers}};
-  static const Choices<DType> kTypes = {
-      {"float32", DType::kFloat32}, {"bfloat16", DType::kBFloat16}, {"float16", DType::kFloat16}};
   ConvertOptions& convert = options.convert;
   if (!typed.format.empty()) convert.format = choose("--to", typed.format, kFormats);
   if (!typed.naming.empty()) convert.names = choose("--names", typed.naming, kNames);
-  if (!typed.dtype.empty()) convert.dtype = choose("--dtype", typed.dtype, kTypes);
+  if (!typed.dtype.empty()) convert.dtype = parse_type("--dtype", typed.dtype);
 }
 
 bool measures(Command command) {
@@ -136,15 +169,13 @@ std::vector<std::string> split(std::string_view list) {
 
 // "float32", "cpu" or "cuda:1,float32": what is different on the other side.
 CheckOptions parse_against(const std::string& text) {
-  static const Choices<DType> kTypes = {
-      {"float32", DType::kFloat32}, {"float16", DType::kFloat16}, {"bfloat16", DType::kBFloat16}};
   CheckOptions against;
   if (text.empty()) return against;
   for (const std::string& word : split(text)) {
     if (word == "cpu" || word.starts_with("cuda")) {
       against.device = word;
     } else {
-      against.dtype = choose("--against", word, kTypes);
+      against.dtype = parse_type("--against", word);
     }
   }
   return against;
@@ -206,7 +237,7 @@ void interpret_measure(const TypedOptions& typed, Options& options) {
   const char* name = bench ? "bench" : "profile";
   MeasureOptions& measure = options.measure;
   if (typed.coding != "encode" && typed.coding != "decode") {
-    fail(ErrorCode::kInvalidArgument, "zoetrope {}{}: expected encode or decode to follow", name,
+    fail(ErrorCode::kInvalidArgument, "{}{}: expected encode or decode to follow", name,
          typed.coding.empty() ? "" : " " + typed.coding);
   }
   constexpr int64_t kMostRepetitions = 1'000;
@@ -344,35 +375,6 @@ Options interpret(Command command, const TypedOptions& typed) {
   interpret_video(typed, options);
   interpret_output(typed, options);
   return options;
-}
-
-int64_t parse_bytes(std::string_view text) {
-  const size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
-  const std::optional<double> number = parse_number<double>(text.substr(0, digits));
-  std::string_view unit = text.substr(digits);
-  if (unit.ends_with('B') || unit.ends_with('b')) unit.remove_suffix(1);
-
-  constexpr std::string_view kPrefixes = "kMGT";
-  double scale = 1;
-  bool known = unit.empty();
-  if (!known) {
-    const bool binary = unit.ends_with('i');
-    if (binary) unit.remove_suffix(1);
-    const char prefix = unit.empty()  ? 0
-                        : unit == "K" ? 'k'
-                        : unit == "m" ? 'M'
-                        : unit == "g" ? 'G'
-                                      : unit[0];
-    const size_t power = kPrefixes.find(prefix);
-    known = unit.size() == 1 && power != std::string_view::npos;
-    if (known) scale = std::pow(binary ? 1024.0 : 1000.0, static_cast<double>(power + 1));
-  }
-  // 2^62: far above any memory, far below what overflows.
-  if (!number || !known || *number * scale < 1 || *number * scale > 4.6e18) {
-    fail(ErrorCode::kInvalidArgument, "--memory-limit {}: expected a size such as 4GiB or 500MB",
-         text);
-  }
-  return static_cast<int64_t>(*number * scale);
 }
 
 }  // namespace zoetrope::cli

@@ -133,7 +133,4 @@ struct TypedOptions {
 // build and machine do not have.
 Options interpret(Command command, const TypedOptions& typed);
 
-// "4GiB", "1.5G", "300000k": k, M, G and T are powers of 1000, Ki, Mi, Gi and Ti of 1024.
-int64_t parse_bytes(std::string_view text);
-
 }  // namespace zoetrope::cli

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <csignal>
 #include <cstdlib>
 
 #include "tests/base/scratch_folder.h"
@@ -49,6 +50,18 @@ TEST_F(StandardStreams, WhatIsPrintedGoesIntoNoOutput) {
   // What standard output should have got is missed.
   EXPECT_EQ(decode("got.npy", "-y >&- 2> /dev/null"), 3);
   EXPECT_EQ(read_file(folder_.path("got.npy")), read_file(folder_.path("want.npy")));
+}
+
+TEST_F(StandardStreams, AClosedPipeEndsWhatOnlyPrintsInSilence) {
+  const std::string errors = folder_.path("errors.txt");
+  const std::string status = folder_.path("status.txt");
+  // More than a pipe holds.
+  const std::string plans = "inspect random:8 random:8 random:8 --plan decode.next --json";
+  const std::string line = fmt::format("({} {} 2> {}; echo $? > {}) | head -c 1", ZOETROPE_PROGRAM,
+                                       plans, errors, status);
+  ASSERT_EQ(std::system(fmt::format("{} > /dev/null", line).c_str()), 0);
+  EXPECT_EQ(read_file(status), fmt::format("{}\n", 128 + SIGPIPE));
+  EXPECT_EQ(read_file(errors), "");
 }
 
 }  // namespace
