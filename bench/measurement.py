@@ -8,6 +8,7 @@ import os
 import pathlib
 import shlex
 import subprocess
+import sys
 from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -44,8 +45,11 @@ def command_line(arguments: list[str]) -> str:
 
 
 def append(path: pathlib.Path, record: dict[str, Any]) -> None:
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(record) + "\n")
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+    except OSError as error:
+        sys.exit(f"error: {path}: {error.strerror}")
 
 
 def _gpu() -> str:

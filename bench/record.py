@@ -37,13 +37,19 @@ CONTEXT = (
 
 
 def run(command: list[str]) -> dict[str, Any]:
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    except OSError as error:
+        sys.exit(f"error: {command[0]}: {error.strerror}")
     if done.returncode != 0:
         sys.exit(f"error: {command[0]} failed; what it said is above")
     try:
-        return json.loads(done.stdout)
+        result = json.loads(done.stdout)
     except ValueError as error:
         sys.exit(f"error: {command[0]}: expected JSON on its standard output: {error}")
+    if not isinstance(result, dict) or not {"context", "benchmarks"} <= result.keys():
+        sys.exit(f"error: {command[0]}: expected Google Benchmark's JSON, with context, benchmarks")
+    return result
 
 
 def kept_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -104,6 +104,8 @@ def check(root):
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[1])
+    if not (root / "src").is_dir():
+        sys.exit(f"error: {root}: expected a folder with src/ in it\n{__doc__}")
     problems = check(root)
     print("\n".join(problems), file=sys.stderr, end="\n" if problems else "")
     return 1 if problems else 0
