@@ -15,6 +15,7 @@
 #include "cuda/kernels/conv3d_mma.h"
 #include "tests/cpu/conv3d_case.h"
 #include "tests/cpu/conv3d_shapes.h"
+#include "tests/cuda/conv_on_device.h"
 #include "tests/cuda/device_buffers.h"
 #include "tests/reference/conv3d.h"
 #include "tests/reference/pointwise.h"
@@ -22,10 +23,6 @@
 namespace zoetrope {
 namespace {
 
-using cuda::Conv3dArgs;
-using cuda::Conv3dStore;
-
-// Sizes, taps and strides as the reference has them.
 using Shape = cpu::Conv3dArgs;
 
 std::vector<NamedShape> cases() {
@@ -80,130 +77,6 @@ std::vector<ConvExtras> all_extras(const Shape& args) {
                     .residual_is = Alias::kActivated});
   return extras;
 }
-
-// Types of the results where they are not the operands'.
-struct Types {
-  DType operands = DType::kFloat32;
-  std::optional<DType> raw = {};  // of the residual too
-  std::optional<DType> activated = {};
-};
-
-class Conv {
- public:
-  Conv(const Types& of, const Shape& conv_shape, bool history, uint64_t seed)
-      : types(of), data(of.operands, conv_shape, history, seed) {
-    data.residual = rounded_to(raw_type({}), data.residual);
-  }
-
-  DType raw_type(const ConvExtras& extras) const {
-    return extras.raw_float32 ? DType::kFloat32 : types.raw.value_or(types.operands);
-  }
-  DType activated_type() const { return types.activated.value_or(types.operands); }
-  int64_t outputs() const { return data.output_pixels() * data.shape.c_out; }
-
-  ConvResult run(const ConvExtras& extras) const {
-    const bool has_history = !data.history.empty();
-    const DeviceBytes x(types.operands, data.x), history(types.operands, data.history);
-    const DeviceBytes shortcut(types.operands, data.shortcut);
-    const DeviceBytes bias(DType::kFloat32, data.bias), gamma(DType::kFloat32, data.gamma);
-    const bool in_raw = extras.residual_is == Alias::kRaw;
-    const bool in_activated = extras.residual_is == Alias::kActivated;
-    const DeviceOutput y = output(raw_type(extras), in_raw);
-    const DeviceOutput activated = output(activated_type(), in_activated);
-    const DeviceBytes residual(raw_type({}), data.residual);
-    Conv3dArgs args = arguments();
-    args.x = x.data();
-    args.history = has_history ? history.data() : nullptr;
-    args.bias = data.bias.empty() ? nullptr : bias.floats();
-    args.shortcut = extras.shortcut ? shortcut.data() : nullptr;
-    args.residual_type = in_activated ? activated_type() : in_raw ? raw_type(extras) : raw_type({});
-    if (extras.residual) {
-      args.residual = in_activated ? activated.data() : in_raw ? y.data() : residual.data();
-    }
-    args.gamma = extras.norm ? gamma.floats() : nullptr;
-    args.silu = extras.silu;
-    args.y_type = raw_type(extras);
-    args.activated_type = activated_type();
-    args.y = extras.raw ? y.data() : nullptr;
-    args.activated = extras.norm ? activated.data() : nullptr;
-    launch(args);
-    ConvResult result;
-    if (extras.raw) result.y = y.values();
-    if (extras.norm) result.activated = activated.values();
-    return result;
-  }
-
-  // Whether `row` runs this conv with these extras. Frames of odd sizes have no planes by parity.
-  bool is_run_by(const cuda::ConvKernel& row, const ConvExtras& extras) const {
-    static char there = 0;
-    Conv3dArgs args = arguments();
-    args.residual_type = raw_type({});
-    args.y_type = raw_type(extras);
-    args.activated_type = activated_type();
-    if (extras.residual) args.residual = &there;
-    if (extras.shortcut) args.shortcut = &there;
-    if (!extras.shortcut) args.c_shortcut = 0;
-    if (extras.norm) args.gamma = reinterpret_cast<const float*>(&there);
-    if (extras.norm) args.activated = &there;
-    if (extras.raw) args.y = &there;
-    return row.refusal(args, gpu_capability()).empty() &&
-           (args.stride_space == 1 || args.height % 2 + args.width % 2 == 0);
-  }
-
-  Types types;
-  ConvCase data;
-  const cuda::ConvKernel* kernel = &cuda::conv_kernels().back();
-
- private:
-  void launch(Conv3dArgs args) const {
-    const Shape& s = data.shape;
-    const cuda::ConvLayout layout = {.kernel = kernel->name,
-                                     .operands = types.operands,
-                                     .variant = kernel->layout_variant(args),
-                                     .parts = data.parts()};
-    const DeviceBytes weight(kernel->pack(
-        layout, {data.filters(), s.c_in, s.kernel_time, s.kernel_height, s.kernel_width},
-        data.weight.data()));
-    cuda::ConvLayout of_shortcut = layout;
-    of_shortcut.parts = 1;
-    const DeviceBytes shortcut_weight(
-        args.shortcut == nullptr ? std::vector<std::byte>()
-                                 : kernel->pack(of_shortcut, {s.c_out, s.c_shortcut, 1, 1, 1},
-                                                data.shortcut_weight.data()));
-    const int64_t pixels = (s.frames + s.kernel_time) * s.height * s.width;
-    const DeviceOutput workspace(types.operands, pixels * kernel->workspace_per_pixel);
-    args.weight = weight.data();
-    args.shortcut_weight = shortcut_weight.data();
-    args.workspace = workspace.data();
-    cuda::check(kernel->run(args, nullptr), kernel->name);
-    cuda::check(cudaDeviceSynchronize(), kernel->name);
-  }
-
-  Conv3dArgs arguments() const {
-    const Shape& s = data.shape;
-    return {.operands = types.operands,
-            .frames = s.frames,
-            .height = s.height,
-            .width = s.width,
-            .c_in = s.c_in,
-            .kernel_time = s.kernel_time,
-            .kernel_height = s.kernel_height,
-            .kernel_width = s.kernel_width,
-            .first_tap = s.first_tap,
-            .stride_time = s.stride_time,
-            .stride_space = s.stride_space,
-            .pad_before = s.pad_before,
-            .c_shortcut = s.c_shortcut,
-            .store = static_cast<Conv3dStore>(s.store),
-            .out_height = s.out_height,
-            .out_width = s.out_width,
-            .c_out = s.c_out};
-  }
-
-  DeviceOutput output(DType dtype, bool holds_residual) const {
-    return holds_residual ? DeviceOutput(dtype, data.residual) : DeviceOutput(dtype, outputs());
-  }
-};
 
 // See the CPU's test. A product of halves loses 2^-21 of itself at most; tensor cores cut sums off
 // where a processor would round them, which doubles the unit.
@@ -307,6 +180,10 @@ bool fits(const Conv& conv, const ConvExtras& extras) {
   return extras.residual_is == Alias::kNone || !extras.raw_float32;
 }
 
+bool has_hopper_rows(DType operands) {
+  return gpu_capability() == 90 && operands != DType::kFloat32;
+}
+
 class CudaConvKernels : public testing::TestWithParam<DType> {};
 
 TEST_P(CudaConvKernels, MatchesTheDefinition) {
@@ -341,7 +218,7 @@ TEST_P(CudaConvKernels, MatchesTheDefinitionOnEveryRow) {
     }
   }
   EXPECT_GE(runs["conv3d_mma_pictures"], 20);
-  const bool hopper = gpu_capability() == 90 && GetParam() != DType::kFloat32;
+  const bool hopper = has_hopper_rows(GetParam());
   EXPECT_GE(runs["conv3d_sm90"], hopper ? 20 : 0);
   EXPECT_GE(runs["conv3d_sm90_pictures"], hopper ? 3 : 0);
 }
@@ -398,28 +275,64 @@ Conv piece_of(const Conv& whole, int64_t first, int64_t frames) {
   return piece;
 }
 
-TEST_P(CudaConvKernels, GivesTheSameBitsForAnyCutInTime) {
-  ZOETROPE_NEEDS_GPU();
-  for (const Shape& whole_shape :
-       {shape({8, 5, 9}, {20, 50}, {3, 3, 3}), shape({8, 3, 2}, {20, 50}, {3, 1, 1}),
-        down_in_time(shape({8, 3, 3}, {130, 7}, {3, 1, 1})),
-        interleaved(shape({8, 3, 3}, {20, 50}, {3, 1, 1})),
-        phases(shape({8, 3, 3}, {20, 50}, {3, 2, 2}))}) {
-    const Conv whole({.operands = GetParam()}, whole_shape, true, 4);
-    const bool plain = whole_shape.store == cpu::Conv3dStore::kPlain;
-    const ConvExtras extras = {.residual = true, .shortcut = plain, .norm = true, .silu = true};
-    const ConvResult expected = whole.run(extras);
-    for (const int64_t step : {whole_shape.stride_time, int64_t{4}}) {
-      ConvResult pieces;
-      for (int64_t frame = 0; frame < whole_shape.frames; frame += step) {
-        const ConvResult piece = piece_of(whole, frame, step).run(extras);
-        pieces.y.insert(pieces.y.end(), piece.y.begin(), piece.y.end());
-        pieces.activated.insert(pieces.activated.end(), piece.activated.begin(),
-                                piece.activated.end());
-      }
-      EXPECT_TRUE(same_bits(pieces, expected)) << step;
+// The most that the conv's row does.
+std::optional<ConvExtras> richest_extras(const Conv& conv) {
+  for (const bool residual : {true, false}) {
+    for (const bool shortcut : {residual, false}) {
+      const ConvExtras extras = {
+          .residual = residual, .shortcut = shortcut, .norm = true, .silu = true};
+      if (conv.is_run_by(*conv.kernel, extras)) return extras;
     }
   }
+  if (conv.is_run_by(*conv.kernel, {})) return ConvExtras{};
+  return std::nullopt;
+}
+
+void expect_same_bits_cut_in_time(const Conv& whole, const ConvExtras& extras) {
+  const ConvResult expected = whole.run(extras);
+  for (const int64_t step : {whole.data.shape.stride_time, int64_t{4}}) {
+    ConvResult pieces;
+    for (int64_t frame = 0; frame < whole.data.shape.frames; frame += step) {
+      const auto [y, activated] = piece_of(whole, frame, step).run(extras);
+      pieces.y.insert(pieces.y.end(), y.begin(), y.end());
+      pieces.activated.insert(pieces.activated.end(), activated.begin(), activated.end());
+    }
+    EXPECT_TRUE(same_bits(pieces, expected)) << step;
+  }
+}
+
+// On every row, with whatever of these it takes.
+TEST_P(CudaConvKernels, GivesTheSameBitsForAnyCutInTime) {
+  ZOETROPE_NEEDS_GPU();
+  const std::vector<Shape> shapes = {
+      shape({8, 5, 9}, {20, 50}, {3, 3, 3}),
+      shape({8, 3, 2}, {20, 50}, {3, 1, 1}),
+      shape({8, 9, 17}, {3, 96}, {3, 3, 3}),
+      with_shortcut_channels(shape({8, 9, 17}, {96, 96}, {3, 3, 3}), 96),
+      shape({8, 5, 9}, {96, 3}, {3, 3, 3}),
+      down_in_time(shape({8, 3, 3}, {130, 7}, {3, 1, 1})),
+      down_in_time(shape({8, 9, 7}, {192, 192}, {3, 1, 1})),
+      interleaved(shape({8, 3, 3}, {20, 50}, {3, 1, 1})),
+      interleaved(shape({8, 3, 7}, {384, 384}, {3, 1, 1})),
+      phases(shape({8, 3, 3}, {20, 50}, {3, 2, 2})),
+      phases(shape({8, 5, 9}, {192, 96}, {1, 2, 2}))};
+  std::map<std::string, int> runs;
+  for (const cuda::ConvKernel& row : cuda::conv_kernels()) {
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      Conv whole({.operands = GetParam()}, shapes[i], true, 4);
+      whole.kernel = &row;
+      const std::optional<ConvExtras> extras = richest_extras(whole);
+      if (!extras) continue;
+      SCOPED_TRACE(fmt::format("{}: shape {}", row.name, i));
+      expect_same_bits_cut_in_time(whole, *extras);
+      ++runs[row.name];
+    }
+  }
+  EXPECT_EQ(runs["conv3d_mma"], std::ssize(shapes));
+  EXPECT_GE(runs["conv3d_mma_pictures"], 1);
+  const bool hopper = has_hopper_rows(GetParam());
+  EXPECT_GE(runs["conv3d_sm90"], hopper ? 5 : 0);
+  EXPECT_GE(runs["conv3d_sm90_pictures"], hopper ? 1 : 0);
 }
 
 TEST_P(CudaConvKernels, GivesTheSameBitsForAnyCutInSpace) {
@@ -454,10 +367,10 @@ INSTANTIATE_TEST_SUITE_P(Types, CudaConvKernels,
 
 TEST(CudaConvKernels, TakesResultsOfOtherTypesThanTheOperands) {
   ZOETROPE_NEEDS_GPU();
-  const Types types[] = {
+  const ConvTypes types[] = {
       {.operands = DType::kFloat16, .raw = DType::kBFloat16, .activated = DType::kFloat16},
       {.operands = DType::kBFloat16, .raw = DType::kFloat16, .activated = DType::kFloat32}};
-  for (const Types& of : types) {
+  for (const ConvTypes& of : types) {
     const Conv conv(of, shape({1, 5, 17}, {24, 96}, {3, 3, 3}), true, 7);
     expect_close(conv, {.residual = true, .norm = true, .silu = true});
   }

@@ -5,10 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <map>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/base/refusal.h"
@@ -103,140 +101,6 @@ TEST(CudaPasses, GiveTheSameLatentsWithoutAnyOfThem) {
     EXPECT_LT(relative_error(decoded.values, golden.load("decoded").values), kFloat32Tolerance)
         << off;
   }
-}
-
-constexpr int64_t kHeight = 40;
-constexpr int64_t kWidth = 56;
-
-std::vector<uint8_t> random_video(int64_t frames) {
-  std::vector<uint8_t> video(static_cast<size_t>(frames * kHeight * kWidth * 3));
-  uint32_t state = 1;
-  for (uint8_t& value : video) value = static_cast<uint8_t>((state = state * 1664525U + 1) >> 24);
-  return video;
-}
-
-TensorView bytes_view(void* data, int64_t frames, DeviceKind kind = DeviceKind::kCpu) {
-  return {.data = data,
-          .dtype = DType::kUInt8,
-          .device = {.kind = kind},
-          .shape = {frames, kHeight, kWidth, 3}};
-}
-
-TensorView latent_view(void* data, int64_t frames, DeviceKind kind = DeviceKind::kCpu) {
-  return {.data = data,
-          .dtype = DType::kFloat32,
-          .device = {.kind = kind},
-          .shape = {16, frames, kHeight / 8, kWidth / 8}};
-}
-
-const Autoencoder& model() {
-  static const Autoencoder loaded = Autoencoder::load("random:32:4", {.device = "cuda"});
-  return loaded;
-}
-
-std::vector<float> encode(const std::vector<uint8_t>& video, int64_t frames_per_step) {
-  const int64_t frames = std::ssize(video) / (kHeight * kWidth * 3);
-  const int64_t latents = 1 + (frames - 1) / 4;
-  std::vector<float> latent(static_cast<size_t>(16 * latents * kHeight * kWidth / 64));
-  std::vector<uint8_t> copy = video;
-  model().encode(bytes_view(copy.data(), frames), {.latent = latent_view(latent.data(), latents)},
-                 {.frames_per_step = frames_per_step});
-  return latent;
-}
-
-TEST(CudaStreams, GiveTheSameBitsForAnyNumberOfFramesPerStep) {
-  ZOETROPE_NEEDS_GPU();
-  const std::vector<uint8_t> video = random_video(33);
-  const std::vector<float> expected = encode(video, 1);
-  for (const int64_t n : {0, 2, 3, 8}) EXPECT_TRUE(same_bits(encode(video, n), expected)) << n;
-}
-
-TEST(CudaStreams, GiveTheSameBitsTwoAtOnce) {
-  ZOETROPE_NEEDS_GPU();
-  const std::vector<uint8_t> video = random_video(17);
-  const std::vector<float> expected = encode(video, 2);
-  std::vector<float> first, second;
-  std::jthread other([&] { first = encode(video, 2); });
-  second = encode(video, 2);
-  other.join();
-  EXPECT_TRUE(same_bits(first, expected) && same_bits(second, expected));
-}
-
-TEST(CudaStreams, ReadAndWriteMemoryOfTheDevice) {
-  ZOETROPE_NEEDS_GPU();
-  const std::vector<uint8_t> video = random_video(9);
-  const std::vector<float> expected = encode(video, 0);
-  const DeviceBytes device_video(std::as_bytes(std::span(video)));
-  const DeviceOutput latent(DType::kFloat32, std::ssize(expected));
-  model().encode(bytes_view(device_video.data(), 9, DeviceKind::kCuda),
-                 {.latent = latent_view(latent.data(), 3, DeviceKind::kCuda)});
-  EXPECT_TRUE(same_bits(latent.values(), expected));
-  std::vector<float> host = expected;
-  std::vector<uint8_t> decoded(static_cast<size_t>(9 * kHeight * kWidth * 3));
-  model().decode(latent_view(host.data(), 3), bytes_view(decoded.data(), 9));
-  const DeviceOutput device_decoded(DType::kUInt8, std::ssize(decoded));
-  model().decode(latent_view(latent.data(), 3, DeviceKind::kCuda),
-                 bytes_view(device_decoded.data(), 9, DeviceKind::kCuda));
-  const std::vector<float> found = device_decoded.values();
-  EXPECT_TRUE(std::ranges::equal(found, decoded));
-}
-
-TEST(CudaStreams, RefuseMemoryOfAnotherDevice) {
-  ZOETROPE_NEEDS_GPU();
-  std::vector<uint8_t> video = random_video(1);
-  std::vector<float> latent(static_cast<size_t>(16 * kHeight * kWidth / 64));
-  TensorView elsewhere = bytes_view(video.data(), 1, DeviceKind::kCuda);
-  elsewhere.device.index = 7;
-  EXPECT_THAT(
-      refusal(ErrorCode::kInvalidArgument,
-              [&] { model().encode(elsewhere, {.latent = latent_view(latent.data(), 1)}); }),
-      HasSubstr("cuda:7"));
-}
-
-TEST(CudaMemory, IsUsableAfterItRanOut) {
-  ZOETROPE_NEEDS_GPU();
-  const std::vector<uint8_t> video = random_video(5);
-  const std::vector<float> expected = encode(video, 0);
-  size_t free = 0;
-  size_t total = 0;
-  cuda::check(cudaMemGetInfo(&free, &total), "test");
-  void* most = nullptr;
-  cuda::check(cudaMalloc(&most, free - (size_t{256} << 20)), "test");
-  EXPECT_THAT(
-      refusal(ErrorCode::kOutOfMemory,
-              [&] {
-                (void)model().open_decode({.height = 1024, .width = 1024, .frames_per_step = 1});
-              }),
-      HasSubstr("MiB are free"));
-  EXPECT_TRUE(same_bits(encode(video, 1), expected));
-  cuda::check(cudaFree(most), "test");
-  EXPECT_TRUE(same_bits(encode(video, 0), expected));
-}
-
-TEST(CudaMemory, ComesFromTheCallersAllocator) {
-  ZOETROPE_NEEDS_GPU();
-  int64_t held = 0;
-  const Allocator allocator = {.allocate =
-                                   [&](size_t bytes, size_t) {
-                                     void* data = nullptr;
-                                     cuda::check(cudaMalloc(&data, bytes), "test");
-                                     held += static_cast<int64_t>(bytes);
-                                     return data;
-                                   },
-                               .deallocate =
-                                   [&](void* data, size_t bytes) {
-                                     held -= static_cast<int64_t>(bytes);
-                                     (void)cudaFree(data);
-                                   }};
-  {
-    const auto loaded = Autoencoder::load("random:8:4", {.device = "cuda", .allocator = allocator});
-    const StreamOptions options = {.height = 64, .width = 64, .frames_per_step = 2};
-    const MemoryNeeded needed = loaded.memory_needed_decode(options);
-    const DecodeStream stream = loaded.open_decode(options);
-    EXPECT_NEAR(static_cast<double>(held), static_cast<double>(needed.total()),
-                0.02 * static_cast<double>(needed.total()));
-  }
-  EXPECT_EQ(held, 0);
 }
 
 TEST(CudaDevices, AreListedFirst) {

@@ -1,86 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams on a GPU: order, cuts, captured launches and memory.
+// Streams on a GPU: order, cuts, captured launches and whose memory they read and write.
 #include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <span>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
 #include "tests/base/refusal.h"
 #include "tests/cuda/device_buffers.h"
+#include "tests/cuda/stream_runs.h"
 #include "zoetrope/zoetrope.h"
 
 namespace zoetrope::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr int64_t kHeight = 40;
-constexpr int64_t kWidth = 56;
-constexpr int64_t kFrame = kHeight * kWidth * 3;
-constexpr int64_t kLatentFrame = kHeight / 8 * kWidth / 8 * 16;
-constexpr int64_t kLatents = 9;
-constexpr int64_t kFrames = 1 + (kLatents - 1) * 4;
-
-const Autoencoder& model() {
-  static const Autoencoder loaded = Autoencoder::load("random:32:4", {.device = "cuda"});
-  return loaded;
-}
-
-StreamOptions options(int64_t frames_per_step = 2) {
-  return {.height = kHeight, .width = kWidth, .frames_per_step = frames_per_step};
-}
-
-TensorView video_view(void* data, int64_t begin, int64_t frames, DeviceKind kind) {
-  return {.data = static_cast<std::byte*>(data) + begin * kFrame,
-          .dtype = DType::kUInt8,
-          .device = {.kind = kind},
-          .shape = {frames, kHeight, kWidth, 3}};
-}
-
-// (16, frames, h, w) with frames outermost in memory.
-TensorView latent_view(void* data, int64_t begin, int64_t frames, DeviceKind kind) {
-  constexpr int64_t kPlane = kLatentFrame / 16;
-  return {.data = static_cast<float*>(data) + begin * kLatentFrame,
-          .dtype = DType::kFloat32,
-          .device = {.kind = kind},
-          .shape = {16, frames, kHeight / 8, kWidth / 8},
-          .strides = {kPlane, kLatentFrame, kWidth / 8, 1}};
-}
-
-std::vector<float> random_latents() {
-  std::vector<float> latents(static_cast<size_t>(kLatents * kLatentFrame));
-  uint32_t state = 7;
-  for (float& value : latents) {
-    state = state * 1664525U + 1;
-    value = static_cast<float>(state >> 8) * 0x1p-23F - 1;
-  }
-  return latents;
-}
-
-// Pushes the latents in the given cuts.
-std::vector<uint8_t> decode(DecodeStream& stream, const std::vector<int64_t>& cuts) {
-  std::vector<float> latents = random_latents();
-  std::vector<uint8_t> video(static_cast<size_t>(kFrames * kFrame));
-  int64_t at = 0;
-  int64_t frame = 0;
-  for (const int64_t count : cuts) {
-    const int64_t frames = stream.ready(count);
-    stream.push(latent_view(latents.data(), at, count, DeviceKind::kCpu),
-                video_view(video.data(), frame, frames, DeviceKind::kCpu));
-    at += count;
-    frame += frames;
-  }
-  EXPECT_EQ(frame, kFrames);
-  return video;
-}
-
-std::vector<uint8_t> decode_whole() {
-  DecodeStream stream = model().open_decode(options());
-  return decode(stream, {kLatents});
-}
 
 TEST(CudaStreams, GiveTheSameBitsForAnyCut) {
   ZOETROPE_NEEDS_GPU();
@@ -107,6 +45,44 @@ TEST(CudaStreams, GiveTheSameBitsAgainAndAgain) {
   DecodeStream copy = stream.clone();
   copy.reset();
   EXPECT_EQ(decode(copy, {kLatents}), expected);
+}
+
+// A captured run tells of its progress once, others after each of their steps.
+TEST(CudaStreams, CaptureALaunchTheSecondTime) {
+  ZOETROPE_NEEDS_GPU();
+  int64_t calls = 0;
+  StreamOptions counted = options();
+  counted.progress = [&](int64_t, int64_t) { ++calls; };
+  DecodeStream stream = model().open_decode(counted);
+  const std::vector<int64_t> cuts = {1, 2, 2, 2, 2};
+  const std::vector<uint8_t> expected = decode(stream, cuts);
+  EXPECT_GT(calls, 50);  // two kinds of run, step by step
+  for (int i = 0; i < 2; ++i) {
+    calls = 0;
+    stream.reset();
+    EXPECT_EQ(decode(stream, cuts), expected);
+    EXPECT_EQ(calls, std::ssize(cuts));
+  }
+}
+
+// A wait for the whole device ends captures under way: those runs are launched step by step.
+TEST(CudaStreams, LaunchWhatCannotBeCaptured) {
+  ZOETROPE_NEEDS_GPU();
+  const std::vector<uint8_t> expected = decode_whole();
+  const std::jthread other([](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      (void)cudaDeviceSynchronize();
+      (void)cudaGetLastError();
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  });
+  for (int i = 0; i < 4; ++i) {
+    DecodeStream stream = model().open_decode(options());
+    for (int j = 0; j < 3; ++j) {
+      stream.reset();
+      EXPECT_EQ(decode(stream, {1, 2, 2, 2, 2}), expected) << i << " " << j;
+    }
+  }
 }
 
 TEST(CudaStreams, GoOnFromACloneAndFromAState) {
@@ -192,82 +168,55 @@ TEST(CudaStreams, AreUsableAfterTheyWereCancelled) {
   EXPECT_EQ(decode(stream, {kLatents}), expected);
 }
 
-// All of the free memory of a device but some.
-class Hoard {
- public:
-  explicit Hoard(size_t left) {
-    size_t free = 0;
-    size_t total = 0;
-    cuda::check(cudaMemGetInfo(&free, &total), "test");
-    cuda::check(cudaMalloc(&data_, free - left), "test");
-  }
-  ~Hoard() { (void)cudaFree(data_); }
-  Hoard(const Hoard&) = delete;
-  Hoard& operator=(const Hoard&) = delete;
-
- private:
-  void* data_ = nullptr;
-};
-
-TEST(CudaMemory, FewerFramesAreTakenAtOnceWhereLittleIsFree) {
+TEST(CudaStreams, GiveTheSameBitsForAnyNumberOfFramesPerStep) {
   ZOETROPE_NEEDS_GPU();
-  StreamOptions large = {.height = 256, .width = 256};
-  const int64_t most = model().open_decode(large).frames_per_step();
-  large.frames_per_step = 2;
-  const MemoryNeeded two = model().memory_needed_decode(large);
-  large.frames_per_step = 0;
-  const Hoard hoard(static_cast<size_t>(two.total() - two.weights) + (size_t{160} << 20));
-  const int64_t fewer = model().open_decode(large).frames_per_step();
-  EXPECT_GE(fewer, 2);
-  EXPECT_LT(fewer, most);
-}
-
-TEST(CudaMemory, IsRefusedBeforeAnyIsTaken) {
-  ZOETROPE_NEEDS_GPU();
-  (void)model();
-  const Hoard hoard(size_t{256} << 20);
-  const int64_t before = model().memory_use().allocated;
-  const StreamOptions large = {.height = 1024, .width = 1024};
-  EXPECT_THAT(refusal(ErrorCode::kOutOfMemory, [&] { (void)model().open_decode(large); }),
-              HasSubstr("MiB beside the weights"));
-  EXPECT_EQ(model().memory_use().allocated, before);
-}
-
-TEST(CudaMemory, IsWhatWasPlanned) {
-  ZOETROPE_NEEDS_GPU();
-  for (const int64_t n : {1, 3}) {
-    const auto loaded = Autoencoder::load("random:32:4", {.device = "cuda"});
-    const StreamOptions wanted = {.height = 256, .width = 320, .frames_per_step = n};
-    const MemoryNeeded needed = loaded.memory_needed_encode(wanted);
-    const EncodeStream stream = loaded.open_encode(wanted);
-    const auto taken = static_cast<double>(loaded.memory_use().allocated);
-    EXPECT_NEAR(taken, static_cast<double>(needed.total()), 0.02 * taken);
+  const std::vector<uint8_t> video = random_video(33);
+  const std::vector<float> expected = encode(model(), video, 1);
+  for (const int64_t n : {0, 2, 3, 8}) {
+    EXPECT_TRUE(same_bits(encode(model(), video, n), expected)) << n;
   }
 }
 
-TEST(CudaMemory, IsGivenBackAndTakenAgain) {
+TEST(CudaStreams, GiveTheSameBitsTwoAtOnce) {
   ZOETROPE_NEEDS_GPU();
-  const auto loaded = Autoencoder::load("random:32:4", {.device = "cuda"});
-  const std::vector<uint8_t> expected = [&] {
-    DecodeStream stream = loaded.open_decode(options());
-    return decode(stream, {kLatents});
-  }();
-  loaded.trim();
-  const int64_t weights = loaded.memory_use().allocated;
-  EXPECT_GT(weights, 0);
-  for (int i = 0; i < 2; ++i) {
-    {
-      const DecodeStream stream = loaded.open_decode(options());
-      EXPECT_THAT(refusal(ErrorCode::kInvalidArgument, [&] { loaded.unload(); }),
-                  HasSubstr("found 1"));
-    }
-    const int64_t before = loaded.memory_use().taken;
-    loaded.unload();
-    EXPECT_EQ(loaded.memory_use().allocated, 0);
-    EXPECT_LT(loaded.memory_use().taken, before);
-    DecodeStream stream = loaded.open_decode(options());
-    EXPECT_EQ(decode(stream, {kLatents}), expected);
-  }
+  const std::vector<uint8_t> video = random_video(17);
+  const std::vector<float> expected = encode(model(), video, 2);
+  std::vector<float> first, second;
+  std::jthread other([&] { first = encode(model(), video, 2); });
+  second = encode(model(), video, 2);
+  other.join();
+  EXPECT_TRUE(same_bits(first, expected) && same_bits(second, expected));
+}
+
+TEST(CudaStreams, ReadAndWriteMemoryOfTheDevice) {
+  ZOETROPE_NEEDS_GPU();
+  const std::vector<uint8_t> video = random_video(9);
+  const std::vector<float> expected = encode(model(), video, 0);
+  const DeviceBytes device_video(std::as_bytes(std::span(video)));
+  const DeviceOutput latent(DType::kFloat32, std::ssize(expected));
+  model().encode(video_view(device_video.data(), 0, 9, DeviceKind::kCuda),
+                 {.latent = latent_view(latent.data(), 0, 3, DeviceKind::kCuda)});
+  EXPECT_TRUE(same_bits(latent.values(), expected));
+  std::vector<float> host = expected;
+  std::vector<uint8_t> decoded(static_cast<size_t>(9 * kHeight * kWidth * 3));
+  model().decode(latent_view(host.data(), 0, 3), video_view(decoded.data(), 0, 9));
+  const DeviceOutput device_decoded(DType::kUInt8, std::ssize(decoded));
+  model().decode(latent_view(latent.data(), 0, 3, DeviceKind::kCuda),
+                 video_view(device_decoded.data(), 0, 9, DeviceKind::kCuda));
+  const std::vector<float> found = device_decoded.values();
+  EXPECT_TRUE(std::ranges::equal(found, decoded));
+}
+
+TEST(CudaStreams, RefuseMemoryOfAnotherDevice) {
+  ZOETROPE_NEEDS_GPU();
+  std::vector<uint8_t> video = random_video(1);
+  std::vector<float> latent(static_cast<size_t>(16 * kHeight * kWidth / 64));
+  TensorView elsewhere = video_view(video.data(), 0, 1, DeviceKind::kCuda);
+  elsewhere.device.index = 7;
+  EXPECT_THAT(
+      refusal(ErrorCode::kInvalidArgument,
+              [&] { model().encode(elsewhere, {.latent = latent_view(latent.data(), 0, 1)}); }),
+      HasSubstr("cuda:7"));
 }
 
 TEST(CudaTensors, AreCopiedToTheHostAndBack) {
