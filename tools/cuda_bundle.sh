@@ -6,12 +6,12 @@
 #
 # On the other machine, in a clone of this repository (for tests/data), for each stage:
 #   tar -xJf zoetrope-cuda.tar.xz && zoetrope-cuda/run STAGE REPOSITORY RESULTS
-# STAGE is test (needs PyTorch), sanitize (compute-sanitizer), bench (Python), kernels or torch
-# (PyTorch); each takes less than eight minutes. JSON lines for docs/performance/ and tables are
-# added to files in the folder RESULTS.
+# STAGE is test (needs PyTorch), memcheck, racecheck or synccheck (compute-sanitizer), bench
+# (Python), kernels or torch (PyTorch); each takes less than eight minutes. JSON lines for the files
+# of docs/performance/ are added to those of the same names in the folder RESULTS.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ $# -eq 1 ] || { sed -n '3,11p' "$0" | cut -c3-; exit 2; }
+[ $# -eq 1 ] || { sed -n '3,12p' "$0" | cut -c3-; exit 2; }
 
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
@@ -22,7 +22,7 @@ mkdir -p "$folder/lib" "$folder/bench" "$1"
 cmake --preset release -B "$build" -DZOETROPE_CUDA=ON -DZOETROPE_MEDIA=OFF \
   -DZOETROPE_CUDA_ARCHITECTURES="${ZOETROPE_CUDA_ARCHITECTURES:-80;90-real}" >/dev/null
 targets=(cli/zoetrope tests/cuda/cuda_test tests/runtime/runtime_test bench/cuda/conv3d_bench
-  tests/cuda/torch_host.so)
+  bench/cuda/attention_bench tests/cuda/torch_host.so)
 cmake --build "$build" --target "${targets[@]}"
 for target in "${targets[@]}"; do
   install -D -s "$build/$target" "$folder/build/release/$target"
@@ -32,6 +32,7 @@ ldd "${targets[@]/#/$build/}" | awk '/=> \// {print $3}' | sort -u |
   grep -vE '/(libc|libm|libgcc_s|libstdc\+\+|ld-linux[^/]*)\.so' |
   xargs -I{} cp -L {} "$folder/lib"
 cp bench/*.py "$folder/bench"
+install -D -t "$folder/bench/cuda" bench/cuda/compare_cudnn.py
 install -D tests/cuda/torch_host.py "$folder/tests/cuda/torch_host.py"
 cp tools/cuda_stages.sh "$folder/run"
 git describe --always --dirty --exclude='*' >"$folder/commit"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The stages of a bundle; tools/cuda_bundle.sh says how to use them.
 set -euo pipefail
-usage="usage: run test|sanitize|bench|kernels|torch REPOSITORY RESULTS"
+usage="usage: run test|memcheck|racecheck|synccheck|bench|kernels|torch REPOSITORY RESULTS"
 [ $# -eq 3 ] || { echo "$usage" >&2; exit 2; }
 mkdir -p "$3"
 repository=$(realpath "$2")
@@ -35,13 +35,15 @@ case $1 in
       --gtest_filter='-*GoldenStages*:InstructionSets*'
     python3 tests/cuda/torch_host.py $bin/tests/cuda/torch_host.so
     ;;
-  sanitize)
-    small='CudaCopies*:CudaCarry*:*CudaConvKernels.SkipsZeroHistory*:*CudaAttention.GivesTheSame*'
-    small+=':*CudaAttentionSm90.GivesTheSame*:CudaStreams.GiveTheSameBitsAgain*:CudaStreams.WorkInTheOrder*'
-    for tool in memcheck racecheck synccheck; do
-      compute-sanitizer --tool "$tool" --error-exitcode 1 \
-        $bin/tests/cuda/cuda_test --gtest_brief=1 --gtest_filter="$small"
-    done
+  memcheck | racecheck | synccheck)
+    # Small shapes of both tiers: convs on every row of the table, with what spreads and gathers
+    # pictures; attention; the other ops; streams with their edges and captured launches.
+    small='*CudaConvKernels.GivesTheSameBitsForAnyCutInTime*:*CudaConvKernels.SkipsZeroHistory*'
+    small+=':*CudaAttention.GivesTheSame*:*CudaAttentionSm90.GivesTheSame*'
+    small+=':CudaCopies*:CudaCarry*:CudaRmsNorm*:CudaSilu*:CudaAdd*'
+    small+=':CudaStreams.CaptureALaunch*:CudaStreams.WorkInTheOrder*:CudaStreams.ReadAndWrite*'
+    compute-sanitizer --tool "$1" --error-exitcode 1 \
+      $bin/tests/cuda/cuda_test --gtest_brief=1 --gtest_filter="$small"
     ;;
   bench)
     job encode 512x512 81
@@ -72,7 +74,8 @@ case $1 in
     ;;
   kernels)
     $bin/bench/cuda/conv3d_bench check
-    $bin/bench/cuda/conv3d_bench time | tee "$results/kernels.txt"
+    python3 bench/cuda/compare_cudnn.py $bin/bench/cuda/{conv3d,attention}_bench |
+      tee -a "$results/cuda_kernels.jsonl"
     ;;
   torch)
     for coding in encode decode; do

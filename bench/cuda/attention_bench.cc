@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times Hopper's attention, one head of 384 channels, at the clocks that the board holds under
-// load: a second of the same work comes first. tests/cuda/attention_test.cc checks it.
+// Times Hopper's attention, one head of 384 channels. tests/cuda/attention_test.cc checks it.
 //
 // usage: attention_bench [json]
-#include <algorithm>
 #include <cstdio>
 #include <string_view>
-#include <vector>
 
 #include "bench/cuda/conv3d_check.h"
+#include "bench/cuda/stopwatch.h"
 #include "cuda/kernels/attention_sm90.h"
 
 namespace zoetrope::bench {
@@ -32,43 +30,6 @@ constexpr Attention kAttentions[] = {
     {"attention 128x128, 1 frame", 1, 16384, DType::kBFloat16},
 };
 
-class Timer {
- public:
-  explicit Timer(const cuda::AttentionArgs& args) : args_(args) {
-    check(cudaEventCreate(&begin_), "event");
-    check(cudaEventCreate(&end_), "event");
-  }
-
-  double median_milliseconds() const {
-    const double once = milliseconds(3);
-    milliseconds(static_cast<int>(1000 / once) + 1);
-    std::vector<double> times;
-    for (int round = 0; round < 21; ++round) {
-      times.push_back(milliseconds(static_cast<int>(15 / once) + 1));
-    }
-    std::ranges::sort(times);
-    return times[times.size() / 2];
-  }
-
- private:
-  double milliseconds(int launches) const {
-    const int warpgroups = cuda::attention_sm90_warpgroups(args_.frames, args_.positions);
-    check(cudaEventRecord(begin_), "record");
-    for (int i = 0; i < launches; ++i) {
-      check(cuda::attention_sm90(args_, warpgroups, nullptr), "attention_sm90");
-    }
-    check(cudaEventRecord(end_), "record");
-    check(cudaEventSynchronize(end_), "run");
-    float elapsed = 0;
-    check(cudaEventElapsedTime(&elapsed, begin_, end_), "elapsed");
-    return elapsed / launches;
-  }
-
-  const cuda::AttentionArgs& args_;
-  cudaEvent_t begin_ = nullptr;
-  cudaEvent_t end_ = nullptr;
-};
-
 void time_one(const Attention& a, bool json) {
   const int64_t rows = a.frames * a.positions;
   DeviceArray qkv(rows * 3 * kChannels * 2);
@@ -80,7 +41,11 @@ void time_one(const Attention& a, bool json) {
                                     .positions = a.positions,
                                     .channels = kChannels,
                                     .y = y.data()};
-  const double milliseconds = Timer(args).median_milliseconds();
+  const int warpgroups = cuda::attention_sm90_warpgroups(a.frames, a.positions);
+  const LaunchOne launch = [&] {
+    check(cuda::attention_sm90(args, warpgroups, nullptr), "attention_sm90");
+  };
+  const double milliseconds = median_milliseconds({launch}, 21).front();
   const double teraflops =
       4.0 * static_cast<double>(rows * a.positions * kChannels) / milliseconds * 1e-9;
   if (!json) {

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times Hopper's convs and attention in turn with cuDNN's, through PyTorch, and prints a JSON line
-each, for docs/performance/.
+"""Times Hopper's convs and attention, after each the same in PyTorch: cuDNN's conv, or attention as
+PyTorch does it by itself. Prints a JSON line each, for docs/performance/cuda_kernels.jsonl.
 
-usage: bench/cuda/compare_cudnn.py CONV3D_BENCH ATTENTION_BENCH COMMIT
+usage: bench/cuda/compare_cudnn.py CONV3D_BENCH ATTENTION_BENCH
 
 Each side works for a second before its clock starts, so both run at the clocks that the board holds
-under load. cuDNN gets the plain conv, channels last, with the history in the same tensor; ours also
-does what the name says: residual, norm, SiLU. Attention is PyTorch's fastest for the shape.
+under load. cuDNN gets the plain conv, channels last, with the history in the same tensor, and
+chooses its kernel by trying (torch.backends.cudnn.benchmark); ours also does what the name says:
+residual, norm, SiLU. Attention is torch.nn.functional.scaled_dot_product_attention over one head,
+whichever kernel it picks.
 """
 
 from __future__ import annotations
@@ -83,43 +85,40 @@ def lines_of(command: list[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def emit(row: dict[str, Any], command: str, other: float | None) -> None:
-    name = row["name"]
-    kept = {"name": name, "ms": row["ms"], "TFLOP/s": row["TFLOP/s"], "type": row["type"]}
-    if "tile" in row:
-        kept["tile"] = row["tile"]
+def emit(row: dict[str, Any], heading: dict[str, Any], other: float | None) -> None:
+    kept = {name: row[name] for name in ("name", "ms", "TFLOP/s", "type", "tile") if name in row}
     if other is not None:
         kept["other_ms"] = round(other, 4)
         kept["other_TFLOP/s"] = round(row["TFLOP/s"] * row["ms"] / other, 1)
         kept["times_as_fast"] = round(other / row["ms"], 3)
+    print(json.dumps({**heading, "row": kept}), flush=True)
+
+
+def heading_of(command: list[str]) -> dict[str, Any]:
     cudnn = torch.backends.cudnn.version()
-    versions = {
-        "torch": torch.__version__,
-        "cudnn": f"{cudnn // 10000}.{cudnn // 100 % 100}.{cudnn % 100}",
-        "device": torch.cuda.get_device_name(),
-    }
-    record = {
+    return {
         "kind": "cuda_kernel",
-        "command": command,
-        "commit": sys.argv[3],
-        "machine": measurement.machine(),
-        "versions": versions,
-        "row": kept,
+        "command": measurement.command_line(command),
+        "commit": measurement.commit(),
+        "machine": measurement.machine("cuda"),
+        "versions": {
+            "torch": torch.__version__,
+            "cudnn": f"{cudnn // 10000}.{cudnn // 100 % 100}.{cudnn % 100}",
+        },
     }
-    print(json.dumps(record), flush=True)
 
 
 def main() -> None:
-    if len(sys.argv) != 4:
+    if len(sys.argv) != 3:
         sys.exit(__doc__)
-    conv_bench, attention_bench, _ = sys.argv[1:]
+    conv_bench, attention_bench = sys.argv[1:]
     torch.backends.cudnn.benchmark = True
-    command = "bench/cuda/compare_cudnn.py conv3d_bench attention_bench COMMIT"
+    heading = heading_of(sys.argv)
     for name in CASES:
         for row in lines_of([conv_bench, f"case={name}", "json", "time"]):
-            emit(row, command, cudnn_conv(row) if row["plain"] else None)
+            emit(row, heading, cudnn_conv(row) if row["plain"] else None)
     for row in lines_of([attention_bench, "json"]):
-        emit(row, command, torch_attention(row))
+        emit(row, heading, torch_attention(row))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@
 
 #include "bench/cuda/conv3d_cases.h"
 #include "bench/cuda/conv3d_check.h"
+#include "bench/cuda/stopwatch.h"
 
 namespace zoetrope::bench {
 namespace {
@@ -304,50 +305,12 @@ struct Timing {
   double teraflops;
 };
 
-// One launch after another, without a gap.
-class Stopwatch {
- public:
-  Stopwatch() {
-    check(cudaEventCreate(&begin_), "event");
-    check(cudaEventCreate(&end_), "event");
-  }
-  ~Stopwatch() {
-    cudaEventDestroy(begin_);
-    cudaEventDestroy(end_);
-  }
-  double milliseconds(const Job& job, const Conv3dTile& tile, int launches) {
-    check(cudaEventRecord(begin_), "record");
-    for (int i = 0; i < launches; ++i) run(job.args, tile);
-    check(cudaEventRecord(end_), "record");
-    check(cudaEventSynchronize(end_), "run");
-    float elapsed = 0;
-    check(cudaEventElapsedTime(&elapsed, begin_, end_), "elapsed");
-    return elapsed / launches;
-  }
-
- private:
-  cudaEvent_t begin_ = nullptr;
-  cudaEvent_t end_ = nullptr;
-};
-
-// Medians of rounds in which each tile has its turn, at the clocks that the board settles at: a
-// second of the same work comes before.
 std::vector<Timing> time_job(const Job& job, const std::vector<Conv3dTile>& tiles, int rounds) {
-  Stopwatch watch;
-  const double once = watch.milliseconds(job, tiles[0], 3);
-  watch.milliseconds(job, tiles[0], static_cast<int>(1000 / once));
-  const int launches = std::max(1, static_cast<int>(15 / once));
-  std::vector<std::vector<double>> times(tiles.size());
-  for (int round = 0; round < rounds; ++round) {
-    for (size_t i = 0; i < tiles.size(); ++i) {
-      times[i].push_back(watch.milliseconds(job, tiles[i], launches));
-    }
-  }
+  std::vector<LaunchOne> launches;
+  for (const Conv3dTile& tile : tiles) launches.push_back([&] { run(job.args, tile); });
   std::vector<Timing> timings;
-  for (std::vector<double>& of_tile : times) {
-    std::ranges::sort(of_tile);
-    const double median = of_tile[of_tile.size() / 2];
-    timings.push_back({median, job.flops() / median * 1e-9});
+  for (const double milliseconds : median_milliseconds(launches, rounds)) {
+    timings.push_back({milliseconds, job.flops() / milliseconds * 1e-9});
   }
   return timings;
 }
