@@ -2,16 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/report.h"
+#include "cli/standard_streams.h"
 #include "zoetrope/tools.h"
 
 namespace zoetrope::cli {
 namespace {
-
-void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
 
 double gib(int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
 
@@ -19,7 +18,7 @@ void print_json(const DeviceDescription& device) {
   const nlohmann::ordered_json line = {
       {"id", device.id},           {"name", device.name},     {"instructions", device.instructions},
       {"threads", device.threads}, {"memory", device.memory}, {"dtypes", device.dtypes}};
-  print(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  print(json_line(line) + "\n");
 }
 
 }  // namespace

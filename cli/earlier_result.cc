@@ -46,8 +46,7 @@ std::string text_of(const Json& value) {
   if (value.is_structured()) return "no plain value";
   constexpr size_t kLongest = 80;
   const std::string text =
-      one_line(value.is_string() ? value.get<std::string>()
-                                 : value.dump(-1, ' ', false, Json::error_handler_t::replace));
+      one_line(value.is_string() ? value.get<std::string>() : json_line(value));
   if (text.size() <= kLongest) return text;
   constexpr unsigned kContinues = 0x80;  // a later byte of a UTF-8 character: 10xxxxxx
   size_t size = kLongest;

@@ -6,15 +6,15 @@
 #include <string>
 
 #include "cli/options.h"
+#include "cli/standard_streams.h"  // for print()
 #include "zoetrope/tools.h"
 
 namespace zoetrope::cli {
 
 using Json = nlohmann::ordered_json;
 
-// On standard output.
-void print(const std::string& text);
-void print_json(const Json& object);  // one line
+// On standard output, on one line.
+void print_json(const Json& object);
 
 // "  name        value"; nothing if the value is empty.
 void print_row(const char* name, const std::string& value);

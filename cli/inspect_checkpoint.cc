@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 #include <set>
 #include <vector>
@@ -121,11 +120,7 @@ std::string operands_of(const ModuleDescription& module) {
                 : fmt::format("{}, to decode alone", name_of(decode.value_or(DType::kFloat32)));
 }
 
-void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
-
-void print_json(const Json& object) {
-  print(object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
-}
+void print_json(const Json& object) { print(json_line(object) + "\n"); }
 
 void print_row(const char* name, const std::string& value) {
   if (!value.empty()) print(fmt::format("  {:<12}{}\n", name, one_line(value)));

@@ -169,7 +169,7 @@ class ProfileCommand {
   void write_pictures(const MeasuredJob& job, const Json& context) {
     if (trace_.wanted()) {
       const Json trace = trace_of(timeline_, job, roofline_, context);
-      trace_.write(trace.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+      trace_.write(json_line(trace) + "\n");
     }
     if (!page_.wanted()) return;
     page_.write(to_html({.job = job,

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "cli/report.h"
 #include "cli/standard_streams.h"
 
 namespace zoetrope::cli {
@@ -103,7 +104,7 @@ void Progress::write() {
   line["total"] = total_ ? nlohmann::ordered_json(*total_) : nlohmann::ordered_json();
   line["rate"] = rate;
   line["seconds_left"] = timed ? nlohmann::ordered_json(left) : nlohmann::ordered_json();
-  write_stderr(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  write_stderr(json_line(line) + "\n");
 }
 
 // clip.mp4 [=======>        ]  45 %  8/17 frames  1.42/s  0:06 left

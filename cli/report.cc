@@ -60,7 +60,7 @@ std::string to_json(const Outcome& outcome) {
                       {"problem", comparison.problem}};
   }
   if (!outcome.error.empty()) line["error"] = outcome.error;
-  return line.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_line(line);
 }
 
 std::string to_text(const Outcome& outcome) {
@@ -96,6 +96,10 @@ std::string one_line(std::string_view text) {
     if (code < 0x20 || code == 0x7f) letter = ' ';
   }
   return line;
+}
+
+std::string json_line(const Json& object) {
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 void print_error(std::string_view message) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,9 @@ namespace zoetrope::cli {
 
 // `text` without line breaks and other control characters.
 std::string one_line(std::string_view text);
+
+// `object` without line breaks. Names of files need not be UTF-8: what is not is replaced.
+std::string json_line(const nlohmann::ordered_json& object);
 
 // "zoetrope: <message>" on standard error.
 void print_error(std::string_view message);

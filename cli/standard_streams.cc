@@ -17,6 +17,8 @@ void take_standard_streams() {
   }
 }
 
+void print(const std::string& text) { std::fputs(text.c_str(), stdout); }
+
 void write_stderr(const std::string& text) {
   std::fputs(text.c_str(), stderr);
   std::fflush(stderr);

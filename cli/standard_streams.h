@@ -10,6 +10,9 @@ namespace zoetrope::cli {
 // and gets what is printed. Using one that was closed still fails.
 void take_standard_streams();
 
+// `text` on standard output; main() says if it could not be written.
+void print(const std::string& text);
+
 // `text` on standard error. That it cannot be written stops nothing: there is nowhere to say so.
 void write_stderr(const std::string& text);
 
