@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,11 @@ class Target {
     int64_t count = 1;
     for (const int64_t extent : shape) count *= extent;
     return count * size_of(DType::kFloat32);
+  }
+  // pack() of it.
+  static std::vector<std::byte> plain_pack(const std::vector<float>& values) {
+    const auto bytes = std::as_bytes(std::span(values));
+    return {bytes.begin(), bytes.end()};
   }
 };
 

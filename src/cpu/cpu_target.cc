@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
 #include <span>
 
 #include "base/fail.h"
@@ -201,11 +200,8 @@ int64_t CpuTarget::packed_bytes(const std::string& layout,
 
 std::vector<std::byte> CpuTarget::pack(const std::string& layout, const std::vector<int64_t>& shape,
                                        const std::vector<float>& values) const {
+  if (layout == kPlainLayout) return plain_pack(values);
   std::vector<std::byte> bytes(static_cast<size_t>(packed_bytes(layout, shape)));
-  if (layout == kPlainLayout) {
-    std::memcpy(bytes.data(), values.data(), bytes.size());
-    return bytes;
-  }
   const auto [kernel, parts] = packing(layout);
   kernel->pack(values.data(), shape[0], shape[1], shape[2] * shape[3] * shape[4], parts,
                bytes.data());

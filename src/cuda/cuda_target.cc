@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/fail.h"
 #include "cuda/conv_kernels.h"
@@ -178,11 +177,7 @@ int64_t CudaTarget::packed_bytes(const std::string& layout,
 std::vector<std::byte> CudaTarget::pack(const std::string& layout,
                                         const std::vector<int64_t>& shape,
                                         const std::vector<float>& values) const {
-  if (layout == kPlainLayout) {
-    std::vector<std::byte> bytes(values.size() * sizeof(float));
-    std::memcpy(bytes.data(), values.data(), bytes.size());
-    return bytes;
-  }
+  if (layout == kPlainLayout) return plain_pack(values);
   ZOETROPE_CHECK(shape.size() == 5, layout);
   const ConvLayout parsed = ConvLayout::parse(layout);
   return kernel_of(parsed).pack(parsed, shape, values.data());
