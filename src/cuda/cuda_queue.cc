@@ -26,6 +26,15 @@ void check_cancelled(const RunControl& control) {
   if (control.cancelled && control.cancelled()) fail(ErrorCode::kCancelled, "cancelled");
 }
 
+void launch_steps(const StepContext& context, const RunControl& control) {
+  const auto total = static_cast<int64_t>(context.plan.steps.size());
+  for (int64_t i = 0; i < total; ++i) {
+    check_cancelled(control);
+    launch_and_observe(context.plan.steps[static_cast<size_t>(i)], context, control);
+    if (control.progress) control.progress(i + 1, total);
+  }
+}
+
 }  // namespace
 
 CudaQueue::CudaQueue(int device, DeviceHeap& heap, std::optional<void*> stream)
@@ -86,23 +95,12 @@ void CudaQueue::run(const Plan& plan, const Launch& launch, const RunControl& co
   end.wait();
   check_cancelled(control);
   if (control.observer || !replay(plan, launch)) {
-    launch_steps(plan, launch, control);
+    launch_steps({plan, launch, stream_}, control);
   } else if (control.progress) {
     const auto total = static_cast<int64_t>(plan.steps.size());
     control.progress(total, total);
   }
   end.record(stream_);
-}
-
-void CudaQueue::launch_steps(const Plan& plan, const Launch& launch,
-                             const RunControl& control) const {
-  const StepContext context = {plan, launch, stream_};
-  const auto total = static_cast<int64_t>(plan.steps.size());
-  for (int64_t i = 0; i < total; ++i) {
-    check_cancelled(control);
-    launch_and_observe(plan.steps[static_cast<size_t>(i)], context, control);
-    if (control.progress) control.progress(i + 1, total);
-  }
 }
 
 // A launch is captured the second time: many come only once.
@@ -113,10 +111,7 @@ bool CudaQueue::replay(const Plan& plan, const Launch& launch) {
     captured_.emplace_back(plan, launch);
     return false;
   }
-  const auto launch_all = [&](cudaStream_t stream) {
-    const StepContext context = {plan, launch, stream};
-    for (const Step& step : plan.steps) launch_step(step, context);
-  };
+  const auto launch_all = [&](cudaStream_t stream) { launch_steps({plan, launch, stream}, {}); };
   if (!known->is_captured() && !known->capture(launch_all)) return false;
   known->start(stream_);
   return true;

@@ -35,7 +35,6 @@ class CudaQueue : public Queue {
   void wait() override;
 
  private:
-  void launch_steps(const Plan& plan, const Launch& launch, const RunControl& control) const;
   bool replay(const Plan& plan, const Launch& launch);
 
   int device_;
