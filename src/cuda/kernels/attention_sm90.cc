@@ -6,12 +6,11 @@
 
 #include "base/checked_math.h"
 #include "cuda/kernels/attention_sm90_kernel.h"
+#include "cuda/kernels/hopper.h"
 #include "cuda/kernels/tensor_map.h"
 
 namespace zoetrope::cuda {
 namespace {
-
-constexpr int64_t kProcessors = 132;  // of the largest Hopper
 
 CopiedTensor rows_of(const AttentionArgs& args, int64_t rows) {
   const int64_t row_bytes = 3 * args.channels * 2;
@@ -22,10 +21,13 @@ CopiedTensor rows_of(const AttentionArgs& args, int64_t rows) {
           .box = {kAttentionSm90Piece, rows, 1, 1, 1}};
 }
 
-// Rounds in which so many blocks run.
+int64_t blocks_of_frame(int64_t positions, int warpgroups) {
+  return divide_up(positions, int64_t{warpgroups} * kAttentionSm90Queries);
+}
+
+// In which all blocks run.
 int64_t rounds(int64_t frames, int64_t positions, int warpgroups) {
-  const int64_t blocks = frames * divide_up(positions, int64_t{warpgroups} * kAttentionSm90Queries);
-  return divide_up(blocks, kProcessors);
+  return divide_up(frames * blocks_of_frame(positions, warpgroups), kHopperProcessors);
 }
 
 }  // namespace
@@ -48,6 +50,7 @@ cudaError_t attention_sm90(const AttentionArgs& args, int warpgroups, cudaStream
   params.y = args.y;
   params.frames = static_cast<int32_t>(args.frames);
   params.positions = static_cast<int32_t>(args.positions);
+  params.blocks = static_cast<int32_t>(blocks_of_frame(args.positions, warpgroups));
   params.scale = std::numbers::log2e_v<float> / std::sqrt(static_cast<float>(args.channels));
   cudaError_t error = encode_tensor_map(rows_of(args, kAttentionSm90Queries), params.queries);
   if (error == cudaSuccess) {

@@ -15,8 +15,11 @@
 #include <cstdint>
 
 #include "cuda/kernels/attention_sm90_kernel.h"
+#include "cuda/ptx/arithmetic.cuh"
 #include "cuda/ptx/cluster.cuh"
 #include "cuda/ptx/mbarrier.cuh"
+#include "cuda/ptx/named_barrier.cuh"
+#include "cuda/ptx/shared.cuh"
 #include "cuda/ptx/tma.cuh"
 #include "cuda/ptx/wgmma.cuh"
 
@@ -52,27 +55,6 @@ __device__ inline uint32_t full(uint32_t turn) { return kBarriersAt + 8 + turn %
 __device__ inline uint32_t empty(uint32_t turn) { return full(turn) + 8; }
 __device__ inline uint32_t parity(uint32_t turn) { return turn / kStages & 1; }
 __device__ inline uint32_t stage(uint32_t turn) { return turn % kStages * kStageBytes; }
-
-__host__ __device__ constexpr int divide_up(int value, int divisor) {
-  return (value + divisor - 1) / divisor;
-}
-
-__device__ inline float exp2_approximate(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
-__device__ inline uint32_t pack_pair(float low, float high, __half /*type*/) {
-  uint32_t bits;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
-  return bits;
-}
-__device__ inline uint32_t pack_pair(float low, float high, __nv_bfloat16 /*type*/) {
-  uint32_t bits;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
-  return bits;
-}
 
 // ---- producer
 
@@ -116,12 +98,12 @@ struct Producer {
 template <int kWarpgroups>
 __device__ inline void await_turn(int warpgroup) {
   if constexpr (kWarpgroups == 1) return;
-  asm volatile("bar.sync %0, %1;" ::"r"(1 + warpgroup), "n"(2 * kWarpgroup) : "memory");
+  ptx::named_barrier_sync<2 * kWarpgroup>(1 + warpgroup);
 }
 template <int kWarpgroups>
 __device__ inline void pass_turn(int warpgroup) {
   if constexpr (kWarpgroups == 1) return;
-  asm volatile("bar.arrive %0, %1;" ::"r"(2 - warpgroup), "n"(2 * kWarpgroup) : "memory");
+  ptx::named_barrier_arrive<2 * kWarpgroup>(2 - warpgroup);
 }
 
 // Keeps the compiler from holding in registers what it would compute from `address` before a loop.
@@ -213,7 +195,7 @@ struct Consumer {
     float factor[2];
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      factor[h] = raised[h] ? exp2_approximate(most[h] - largest[h]) : 1.0F;
+      factor[h] = raised[h] ? ptx::exp2_approximate(most[h] - largest[h]) : 1.0F;
       if (raised[h]) most[h] = largest[h];
       total[h] *= factor[h];
     }
@@ -228,10 +210,10 @@ struct Consumer {
 #pragma unroll
     for (int i = 0; i < kScores; i += 2) {
       const int h = i / 2 % 2;
-      const float low = exp2_approximate(fmaf(scores[i], p.scale, -most[h]));
-      const float high = exp2_approximate(fmaf(scores[i + 1], p.scale, -most[h]));
+      const float low = ptx::exp2_approximate(fmaf(scores[i], p.scale, -most[h]));
+      const float high = ptx::exp2_approximate(fmaf(scores[i + 1], p.scale, -most[h]));
       total[h] += low + high;
-      weights[i / 8][i % 8 / 2] = pack_pair(low, high, Operand());
+      weights[i / 8][i % 8 / 2] = ptx::pack_pair(low, high, Operand());
     }
   }
 
@@ -298,7 +280,7 @@ struct Consumer {
         uint32_t w[4];
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-          w[j] = pack_pair(from[4 * j] * scale, from[4 * j + 1] * scale, Operand());
+          w[j] = ptx::pack_pair(from[4 * j] * scale, from[4 * j + 1] * scale, Operand());
         }
         const uint4 eight = exchange(w);
         if (row < p.positions) *reinterpret_cast<uint4*>(to + 2 * i) = eight;
@@ -321,9 +303,8 @@ __global__ void __launch_bounds__((kWarpgroups + 1) * kWarpgroup, 1)
     ptx::mbarrier_init_fence();
   }
   __syncthreads();
-  const int blocks = divide_up(p.positions, kWarpgroups * kQueries);  // of a frame
-  const int first_query = static_cast<int>(blockIdx.x) % blocks * kWarpgroups * kQueries;
-  const int frame = static_cast<int>(blockIdx.x) / blocks;
+  const int first_query = static_cast<int>(blockIdx.x) % p.blocks * kWarpgroups * kQueries;
+  const int frame = static_cast<int>(blockIdx.x) / p.blocks;
   if (threadIdx.x < kWarpgroup) {
     ptx::lower_registers<24>();
     if (threadIdx.x == 0) Producer{p, shared, frame}.run(first_query, kWarpgroups);
@@ -345,7 +326,7 @@ cudaError_t start(const AttentionSm90Params& params, cudaStream_t stream) {
   const cudaError_t error = cudaFuncSetAttribute(
       attend<Operand, kWarpgroups>, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
   if (error != cudaSuccess) return error;
-  const int grid = params.frames * divide_up(params.positions, kWarpgroups * kQueries);
+  const int grid = params.frames * params.blocks;
   attend<Operand, kWarpgroups><<<grid, (kWarpgroups + 1) * kWarpgroup, kBytes, stream>>>(params);
   return cudaGetLastError();
 }

@@ -21,7 +21,8 @@ struct AttentionSm90Params {
   void* y;
   int32_t frames;
   int32_t positions;
-  float scale;  // of a score, times log2(e)
+  int32_t blocks;  // of a frame: each has queries for all of its warpgroups
+  float scale;     // of a score, times log2(e)
 };
 
 struct AttentionSm90Launch {

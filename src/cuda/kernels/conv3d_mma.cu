@@ -12,6 +12,7 @@
 #include "cuda/kernels/conv3d_mma_params.h"
 #include "cuda/ptx/cp_async.cuh"
 #include "cuda/ptx/mma.cuh"
+#include "cuda/ptx/shared.cuh"
 
 namespace zoetrope::cuda {
 namespace {
@@ -199,9 +200,7 @@ class Loader {
       }
       words[i / 4] |= bits << i % 4 * 8;
     }
-    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(words[0]), "r"(words[1]),
-                 "r"(words[2]), "r"(words[3])
-                 : "memory");
+    ptx::store_shared(to, words);
   }
 
   const Conv3dMmaParams& p_;
@@ -212,15 +211,6 @@ class Loader {
   const std::byte* weight_;
   int stage_ = 0;
 };
-
-__device__ __forceinline__ uint4 load_shared_16(uint32_t address) {
-  uint4 value;
-  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-               : "r"(address)
-               : "memory");
-  return value;
-}
 
 // A float as the sum of two numbers of tf32; what is lost is below 2^-22 of it.
 struct Halves {
@@ -324,7 +314,7 @@ class Multiplier {
                                                 uint32_t weights) const {
 #pragma unroll
     for (int pair = 0; pair < V::kTilesN / 2; ++pair) {
-      const uint4 b = load_shared_16(weights + pair * kWarp * 16);
+      const uint4 b = ptx::load_shared(weights + pair * kWarp * 16);
 #pragma unroll
       for (int m = 0; m < V::kTilesM; ++m) {
         mma(sums[m][2 * pair], a[m], b.x, b.y, typename V::Operand{});
@@ -348,7 +338,7 @@ class Multiplier {
     }
 #pragma unroll
     for (int pair = 0; pair < V::kTilesN / 2; ++pair) {
-      const uint4 b = load_shared_16(weights + pair * kWarp * 16);
+      const uint4 b = ptx::load_shared(weights + pair * kWarp * 16);
       multiply_split<V>(sums, high, low, 2 * pair, b.x, b.y);
       multiply_split<V>(sums, high, low, 2 * pair + 1, b.z, b.w);
     }
@@ -367,7 +357,7 @@ template <typename V>
 __global__ void __launch_bounds__(V::kThreads, V::kBlocksPerProcessor)
     conv3d_mma_kernel(const __grid_constant__ Conv3dMmaParams p) {
   extern __shared__ uint4 shared_memory[];
-  const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(shared_memory));
+  const uint32_t shared = ptx::shared_address(shared_memory);
   const Conv3dMmaTile tile = tile_of(p, V::kRows);
   Loader<V> loader(p, tile, shared);
   Multiplier<V> multiplier(p, shared);

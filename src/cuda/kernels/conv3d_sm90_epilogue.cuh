@@ -10,26 +10,17 @@
 #include <type_traits>
 
 #include "cuda/kernels/conv3d_sm90_products.cuh"
+#include "cuda/ptx/arithmetic.cuh"
 #include "cuda/ptx/cluster.cuh"
+#include "cuda/ptx/mbarrier.cuh"
+#include "cuda/ptx/shared.cuh"
 
 namespace zoetrope::cuda::sm90 {
 
-__device__ inline uint32_t pack(float a, float b, __half) {
-  uint32_t bits;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(b), "f"(a));
-  return bits;
-}
-
-__device__ inline uint32_t pack(float a, float b, __nv_bfloat16) {
-  uint32_t bits;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(b), "f"(a));
-  return bits;
-}
-
 // Each time anew: kept in registers, they would not fit.
 __device__ inline void load_eight(float (&v)[8], uint32_t address) {
-  const uint4 a = ptx::load_shared(address);
-  const uint4 b = ptx::load_shared(address + 16);
+  const uint4 a = ptx::load_shared_volatile(address);
+  const uint4 b = ptx::load_shared_volatile(address + 16);
   const uint32_t words[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
 #pragma unroll
   for (int i = 0; i < 8; ++i) v[i] = __uint_as_float(words[i]);
@@ -41,21 +32,16 @@ __device__ inline void store_if(bool wanted, void* to, const float (&v)[8]) {
   asm volatile(
       "{\n.reg .pred p;\nsetp.ne.b32 p, %5, 0;\n@p st.global.v4.b32 [%0], {%1, %2, %3, %4};\n}" ::
           "l"(to),
-      "r"(pack(v[0], v[1], Type())), "r"(pack(v[2], v[3], Type())), "r"(pack(v[4], v[5], Type())),
-      "r"(pack(v[6], v[7], Type())), "r"(static_cast<int>(wanted))
+      "r"(ptx::pack_pair(v[0], v[1], Type())), "r"(ptx::pack_pair(v[2], v[3], Type())),
+      "r"(ptx::pack_pair(v[4], v[5], Type())), "r"(ptx::pack_pair(v[6], v[7], Type())),
+      "r"(static_cast<int>(wanted))
       : "memory");
 }
 
-__device__ inline float tanh_approximate(float x) {
-  float y;
-  asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
-// v / (1 + exp(-v)) of v = 2 half. The instruction's relative error is under 2^-11, so the result's
-// is under 2^-12 where v is positive.
+// v / (1 + exp(-v)) of v = 2 half. The tangent's relative error is under 2^-11, so the result's is
+// under 2^-12 where v is positive.
 __device__ inline float silu_of_twice(float half) {
-  return fmaf(half, tanh_approximate(half), half);
+  return fmaf(half, ptx::tanh_approximate(half), half);
 }
 
 template <typename T>
@@ -220,7 +206,7 @@ struct Epilogue {
                                            const float (&scale)[2], float (&v)[2][8]) const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const uint4 words = ptx::load_shared(gamma_address + g * kGroup * 4 + half * 16);
+      const uint4 words = ptx::load_shared_volatile(gamma_address + g * kGroup * 4 + half * 16);
       const uint32_t gamma[4] = {words.x, words.y, words.z, words.w};
 #pragma unroll
       for (int i = 0; i < 8; ++i) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "cuda/kernels/conv3d_sm90_stages.cuh"
+#include "cuda/ptx/shared.cuh"
 #include "cuda/ptx/wgmma.cuh"
 
 namespace zoetrope::cuda::sm90 {
@@ -110,7 +111,8 @@ struct Consumer {
         const uint32_t swizzle = (row >> 7) % kPieces * 16;
 #pragma unroll
         for (int half = 0; half < T::kChunk / kGroup; ++half) {
-          const uint4 words = ptx::load_shared(row + ((half * 64 + lane % 4 * 16) ^ swizzle));
+          const uint4 words =
+              ptx::load_shared_volatile(row + ((half * 64 + lane % 4 * 16) ^ swizzle));
           add_group<Raw>(sums[b], h, box, half, words);
         }
       }

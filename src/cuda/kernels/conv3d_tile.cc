@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/checked_math.h"
+#include "cuda/kernels/hopper.h"
+
 namespace zoetrope::cuda {
 namespace {
 
@@ -11,9 +14,6 @@ constexpr int64_t kSide = 8;
 constexpr int64_t kOperandBytes = 2;
 constexpr int64_t kAlignment = 1024;  // that swizzled boxes need
 constexpr int32_t kMostStagesB = 16;
-constexpr int64_t kProcessors = 132;  // of the largest Hopper
-
-int64_t tiles(int64_t size, int64_t tile) { return (size + tile - 1) / tile; }
 
 int32_t taps_per_stage(const Conv3dCut& cut) {
   if (cut.filters == 8) return 9;
@@ -30,14 +30,15 @@ void choose_stages(const Conv3dCut& cut, const Conv3dWindow& window, Conv3dTile&
 }
 
 int64_t tiles_of(const Conv3dTile& tile, const Conv3dGrid& grid) {
-  return grid.frames * tiles(grid.height, tile.blocks_y * kSide) *
-         tiles(grid.width, tile.blocks_x * kSide);
+  return grid.frames * divide_up(grid.height, tile.blocks_y * kSide) *
+         divide_up(grid.width, tile.blocks_x * kSide);
 }
 
 // Half as many where all of the whole tiles would leave half of the device idle.
 int32_t blocks_of(const Conv3dCut& cut, const Conv3dGrid& grid) {
   const Conv3dTile whole = {.blocks_x = 2, .blocks_y = cut.blocks() / 2};
-  const bool small = cut.cluster == 2 && tiles_of(whole, grid) * 2 * cut.cluster <= kProcessors;
+  const bool small =
+      cut.cluster == 2 && tiles_of(whole, grid) * 2 * cut.cluster <= kHopperProcessors;
   return small ? cut.blocks() / 2 : cut.blocks();
 }
 
@@ -51,7 +52,7 @@ Conv3dCut conv3d_cut(const Conv3dFilters& of) {
   if (of.filters == 96) return {.filters = 96, .chunk = 32};
   if (of.filters <= 8) return {.filters = 8, .chunk = 32};
   // Of 96 channels, three chunks of 32 leave nothing to fill with zeros.
-  const bool narrow = tiles(of.c_in, 32) % 2 == 1;
+  const bool narrow = divide_up(of.c_in, 32) % 2 == 1;
   if (of.filters == 192) return {.filters = 192, .chunk = narrow ? 32 : 64};
   if (of.filters == 384) return {.filters = 192, .cluster = 2, .chunk = 64};
   return {};
@@ -61,7 +62,7 @@ int64_t conv3d_stage_a_bytes(const Conv3dCut& cut, const Conv3dTile& tile,
                              const Conv3dWindow& window) {
   const int64_t pixels = (tile.blocks_x * kSide + window.kernel_width - 1) *
                          (tile.blocks_y * kSide + window.kernel_height - 1);
-  return tiles(pixels * cut.chunk * kOperandBytes, kAlignment) * kAlignment;
+  return divide_up(pixels * cut.chunk * kOperandBytes, kAlignment) * kAlignment;
 }
 
 int64_t conv3d_stage_b_bytes(const Conv3dCut& cut, const Conv3dTile& tile) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/kernels/peak.h"
-#include "cuda/ptx/mbarrier.cuh"
+#include "cuda/ptx/shared.cuh"
 #include "cuda/ptx/wgmma.cuh"
 
 namespace zoetrope::cuda {
@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(kThreads, 1) multiply_kernel(float* sink) {
   for (int i = static_cast<int>(threadIdx.x); i < kBytes / 4; i += kThreads) {
     reinterpret_cast<uint32_t*>(shared)[i] = (i * 2654435761U & 0x83ff83ffU) | 0x20002000U;
   }
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  ptx::shared_stores_fence();
   __syncthreads();
   const int warpgroup = __shfl_sync(~0U, static_cast<int>(threadIdx.x) / 128, 0);
   const uint32_t base = ptx::shared_address(shared);

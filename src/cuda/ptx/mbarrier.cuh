@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers in shared memory that count arrivals and bytes (sm_90). Addresses are of the shared
-// window, as `shared_address` gives them.
+// Barriers in shared memory that count arrivals and bytes (sm_90). Addresses are those of
+// shared.cuh.
 #pragma once
 
 #include <cstdint>
 
 namespace zoetrope::cuda::ptx {
-
-__device__ inline uint32_t shared_address(const void* pointer) {
-  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
-}
 
 __device__ inline void mbarrier_init(uint32_t barrier, uint32_t arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));

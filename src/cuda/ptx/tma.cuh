@@ -44,16 +44,6 @@ __device__ inline void copy_bytes(uint32_t destination, const void* source, uint
       : "memory");
 }
 
-// What was copied: 16 bytes of it.
-__device__ inline uint4 load_shared(uint32_t address) {
-  uint4 words;
-  asm volatile("ld.volatile.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
-               : "r"(address)
-               : "memory");
-  return words;
-}
-
 __device__ inline void prefetch_tensor_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }

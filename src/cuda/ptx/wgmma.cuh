@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warpgroup matrix products (sm_90a): 64 rows of A times N columns of B, 16 deep, in swizzled shared
-// memory, summed in float registers.
+// Warpgroup matrix products (sm_90a): 64 rows of A times N columns of B, 16 deep, in swizzled
+// shared memory, summed in float registers.
 #pragma once
 
 #include <cuda_bf16.h>
