@@ -390,8 +390,9 @@ struct Start {
 
 template <typename V>
 cudaError_t start(const Start& at) {
-  const auto attribute = cudaFuncAttributeMaxDynamicSharedMemorySize;
-  const cudaError_t error = cudaFuncSetAttribute(conv3d_mma_kernel<V>, attribute, at.shared_bytes);
+  // Never less for one launch than for another: two threads may start this kernel at once.
+  const cudaError_t error = cudaFuncSetAttribute(
+      conv3d_mma_kernel<V>, cudaFuncAttributeMaxDynamicSharedMemorySize, kConv3dMmaSharedBytes);
   if (error != cudaSuccess) return error;
   conv3d_mma_kernel<V><<<static_cast<unsigned>(at.tiles), V::kThreads,
                          static_cast<size_t>(at.shared_bytes), at.stream>>>(at.params);

@@ -14,8 +14,6 @@ namespace {
 
 constexpr int kChunkBytes = 64;
 constexpr int kTileWidth = 16;
-// Of a thread block on every GPU of sm_80 and later.
-constexpr int kMostSharedBytes = 99 * 1024;
 
 void check(const Conv3dArgs& args) {
   ZOETROPE_CHECK(args.frames % args.stride_time == 0, std::to_string(args.frames));
@@ -184,7 +182,7 @@ class Launch {
     // Two steps ahead of one of the last tap lie two boxes more if each serves one step.
     const int64_t stages_a = p_.shortcut.chunks > 0 ? kConv3dMmaStagesB : 2;
     const int64_t bytes = stages_a * pixels * kConv3dMmaPixelBytes + stages_b;
-    p_.whole_plane = args_.kernel_height * args_.kernel_width > 1 && bytes <= kMostSharedBytes;
+    p_.whole_plane = args_.kernel_height * args_.kernel_width > 1 && bytes <= kConv3dMmaSharedBytes;
     if (p_.whole_plane) {
       p_.box = {.row = static_cast<int32_t>(row),
                 .pixels = static_cast<int32_t>(pixels),

@@ -83,11 +83,13 @@ struct Conv3dMmaParams {
 
 inline constexpr int kConv3dMmaPixelBytes = 80;  // of a stage: 64, and 16 that keep banks apart
 inline constexpr int kConv3dMmaStagesB = 3;
+// That a thread block can have on every GPU of sm_80 and later.
+inline constexpr int kConv3dMmaSharedBytes = 99 << 10;
 
 // Rows of 16 pixels in a tile.
 int conv3d_mma_rows(DType operands, int64_t block_filters);
 
-// `tiles`: thread blocks. `shared_bytes` of each.
+// `tiles`: thread blocks. `shared_bytes` of each: at most kConv3dMmaSharedBytes.
 cudaError_t start_conv3d_mma(const Conv3dMmaParams& params, DType operands, int64_t block_filters,
                              int64_t tiles, int shared_bytes, cudaStream_t stream);
 

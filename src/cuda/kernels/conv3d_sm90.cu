@@ -18,6 +18,7 @@
 #include "cuda/kernels/conv3d_sm90_kernel.h"
 #include "cuda/kernels/conv3d_sm90_products.cuh"
 #include "cuda/kernels/conv3d_sm90_stages.cuh"
+#include "cuda/kernels/conv3d_tile.h"
 
 namespace zoetrope::cuda::sm90 {
 namespace {
@@ -108,8 +109,9 @@ cudaError_t start(const Conv3dSm90Params& params, cudaStream_t stream) {
   const int bytes = params.stages_a * params.stage_a_bytes +
                     params.stages_b * params.taps_per_stage * T::kTapBytes +
                     static_cast<int>(sizeof(Tail<T>));
-  cudaError_t error =
-      cudaFuncSetAttribute(conv3d<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  // Never less for one launch than for another: two threads may start this kernel at once.
+  cudaError_t error = cudaFuncSetAttribute(conv3d<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                           kConv3dSharedBytes);
   if (error != cudaSuccess) return error;
   cudaLaunchAttribute cluster = {};
   cluster.id = cudaLaunchAttributeClusterDimension;

@@ -49,7 +49,8 @@ int64_t conv3d_stage_a_bytes(const Conv3dCut& cut, const Conv3dTile& tile,
                              const Conv3dWindow& window);
 int64_t conv3d_stage_b_bytes(const Conv3dCut& cut, const Conv3dTile& tile);
 
-inline constexpr int64_t kConv3dStageBytes = 223 << 10;  // of the 227 KiB that a block can have
+inline constexpr int64_t kConv3dSharedBytes = 227 << 10;  // all that a block can have
+inline constexpr int64_t kConv3dStageBytes = 223 << 10;   // of them
 
 // What is cut into tiles: output pixels, before the store map; a frame of each part.
 struct Conv3dGrid {
