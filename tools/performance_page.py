@@ -56,7 +56,8 @@ SWEEP = """
 ## How cost and memory grow
 
 `zoetrope bench --sweep`: every frame count at every size, one run each. Time grows with frames
-times pixels; memory grows with pixels, and after the second latent frame not with frames.
+times pixels. Memory is the process's peak on a CPU, and on a GPU what a Stream takes there, weights
+included, which uses spare memory for more latent frames a step. It does not grow with frames.
 """
 
 KERNELS = """
@@ -99,8 +100,8 @@ def grouped(records: list[Record], key: Callable[[Record], str]) -> dict[str, li
 def machine_of(record: Record) -> str:
     machine = record["machine"]
     place = f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']:g} GiB"
-    device = machine.get("device") or record.get("versions", {}).get("device")
-    return f"{place}, {machine['system']}" + (f", {device}" if device else "")
+    device = f", {machine['device']}" if "device" in machine else ""
+    return f"{place}, {machine['system']}{device}"
 
 
 def table(records: list[Record], columns: list[Column]) -> str:
@@ -262,6 +263,7 @@ class SweepPoint:
     width: int
     height: int
     kind: str
+    memory_bytes: float
     row: Record
 
     @property
@@ -272,7 +274,9 @@ class SweepPoint:
 def sweep_point(record: Record) -> SweepPoint:
     coding, job, kind = job_of(record).split("/", 2)
     frames, width, height = (int(number) for number in job.split("x"))
-    return SweepPoint(coding, frames, width, height, kind, record["row"])
+    on_gpu = record["context"].get("device", "").startswith("cuda")
+    memory = record["row"]["library_bytes" if on_gpu else "peak_resident_bytes"]
+    return SweepPoint(coding, frames, width, height, kind, memory, record["row"])
 
 
 def sweep_points(records: list[Record]) -> dict[str, list[SweepPoint]]:
@@ -304,8 +308,8 @@ def sweep_body(records: list[Record]) -> str:
     for name, points in sweep_points(records).items():
         text += f"{name}, seconds:\n\n"
         text += sweep_grid(points, lambda point: number(point.row["real_time"], 1e-3))
-        text += f"\n{name}, peak memory of the process, MiB:\n\n"
-        text += sweep_grid(points, lambda point: number(point.row["peak_resident_bytes"], 2**-20))
+        text += f"\n{name}, memory, MiB:\n\n"
+        text += sweep_grid(points, lambda point: number(point.memory_bytes, 2**-20))
         text += "\n"
     runs = [f"commit {commit_of(record)}, load {load_of(record)}" for record in records]
     return f"{text}{'; '.join(dict.fromkeys(runs)).capitalize()}:\n\n{commands(records)}"

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from xml.sax.saxutils import escape
 
 FILE = "sweep.svg"
-ALT = "Seconds and peak memory against frames, a line for each size; the tables have the numbers"
+ALT = "Seconds and memory against frames, a line for each size; the tables have the numbers"
 
 STYLE = """\
 text { font: 13px system-ui, sans-serif; fill: #1b1b1f; }
@@ -38,6 +38,7 @@ class Point(Protocol):
     frames: int
     width: int
     height: int
+    memory_bytes: float
     row: dict[str, Any]
 
     @property
@@ -114,13 +115,13 @@ def picture(groups: dict[str, list[Point]]) -> str:
     """Two charts beside each other for each group."""
     charts = []
     for row, (name, points) in enumerate(groups.items()):
-        memory = lambda point: point.row["peak_resident_bytes"] / 2**20  # noqa: E731
+        memory = lambda point: point.memory_bytes / 2**20  # noqa: E731
         seconds = lambda point: point.row["real_time"] / 1e3  # noqa: E731
         coding = name.partition(",")[0]
         for column, body in enumerate(
             (
                 chart(f"{coding}: seconds", points, seconds),
-                chart(f"{coding}: peak memory, MiB", points, memory),
+                chart(f"{coding}: memory, MiB", points, memory),
             )
         ):
             place = f"translate({10 + column * (WIDTH + 20)} {10 + row * (HEIGHT + 14)})"

@@ -17,15 +17,17 @@ def record(kind, **fields):
     return {**heading, **fields}
 
 
-def sweep(milliseconds):
+def sweep(milliseconds, device="cpu-avx3"):
     """By (frames, side)."""
     return [
         record(
             "sweep",
+            context={"device": device, "load_avg": [0.5]},
             row={
                 "name": f"decode/{frames}x{side}x{side}/float32/base_dim:96/threads:2",
                 "real_time": time,
                 "peak_resident_bytes": 10 * 2**20,
+                "library_bytes": 7 * 2**20,
             },
         )
         for (frames, side), time in milliseconds.items()
@@ -68,6 +70,10 @@ class PerformancePage(unittest.TestCase):
         self.assertIn("| 1 | 10.0 | 10.0 |\n", text)
         self.assertIn("](performance/sweep.svg)", text)
 
+    def test_a_sweep_on_a_gpu_shows_what_was_taken_there(self):
+        text = performance_page.page(sweep({(1, 64): 100}, device="cuda-sm90"))
+        self.assertIn("| 1 | 7.00 |\n", text)
+
     def test_draws_a_sweep(self):
         records = sweep({(1, 64): 100, (5, 64): 500, (1, 128): 400, (5, 128): 2000})
         (page, text), (path, picture) = performance_page.files(records).items()
@@ -76,7 +82,7 @@ class PerformancePage(unittest.TestCase):
         lines = [element for element in root.iter() if element.get("class", "").startswith("line")]
         self.assertEqual(len(lines), 4, "two sizes in two charts")
         labels = [element.text for element in root.iter() if element.tag.endswith("}text")]
-        for label in ("64x64", "128x128", "decode: seconds", "decode: peak memory, MiB"):
+        for label in ("64x64", "128x128", "decode: seconds", "decode: memory, MiB"):
             self.assertIn(label, labels)
         self.assertIn("prefers-color-scheme: dark", picture)
 
