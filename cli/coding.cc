@@ -103,6 +103,7 @@ int64_t Encoding::finish() {
       encode({settings_.format, 1, fitted.height, fitted.width, last_frame_.data()});
     }
   }
+  not_finite_ = stream_.not_finite();  // before it is forgotten
   return frames_ - stream_.finish();
 }
 

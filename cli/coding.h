@@ -37,6 +37,9 @@ class Encoding {
   int64_t frames() const { return frames_; }  // pushed so far
   int64_t latent_frames() const { return latent_frames_; }
 
+  // In all latents, after finish().
+  NotFinite not_finite() const { return not_finite_; }
+
  private:
   void encode(const media::Frames& frames);
   void gather(const media::Frames& frames);
@@ -48,6 +51,7 @@ class Encoding {
   Sink sink_;
   int64_t frames_ = 0;
   int64_t latent_frames_ = 0;
+  NotFinite not_finite_;
   std::vector<std::byte> fitted_frames_;
   std::vector<std::byte> last_frame_;  // fitted
   std::vector<std::byte> gathered_;    // fitted frames until there are enough for a step
@@ -76,6 +80,9 @@ class Decoding {
 
   // float32 [C, count, h, w]
   void push(int64_t count, const float* latent);
+
+  // In the frames so far.
+  NotFinite not_finite() const { return stream_.not_finite(); }
 
  private:
   const ModelInfo& info_;

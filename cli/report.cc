@@ -43,6 +43,7 @@ std::string to_json(const Outcome& outcome) {
     line["latent_frames"] = outcome.latent_frames;
     line["seconds"] = outcome.seconds;
     line["fps"] = rate(outcome);
+    line["not_finite"] = outcome.not_finite.values;
   }
   if (outcome.quality) {
     line["psnr"] = finite(outcome.quality->psnr);
@@ -127,6 +128,11 @@ void Report::error(std::string_view message) {
 
 void Report::outcome(const Outcome& outcome) {
   progress_.clear();
+  if (outcome.not_finite.values > 0) {
+    note(fmt::format(
+        "{}: {} values came out NaN or infinite, the first in frame {}: --check-finite tells why",
+        outcome.output, outcome.not_finite.values, outcome.not_finite.first_frame));
+  }
   if (outcome.status == Status::kDone) ++done_;
   if (outcome.status == Status::kSkipped) ++skipped_;
   if (outcome.status == Status::kFailed) ++failed_;

@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "media/quality.h"
 #include "zoetrope/error.h"
+#include "zoetrope/stream.h"
 
 namespace zoetrope::cli {
 
@@ -39,6 +40,7 @@ struct Outcome {
   double seconds = 0;
   std::optional<media::Quality> quality;
   std::optional<Comparison> comparison;
+  NotFinite not_finite;  // of what was made, frames counted in the output
   std::string error;
 };
 

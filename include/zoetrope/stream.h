@@ -49,6 +49,12 @@ struct EncodeOutputs {
   TensorView logvar = {};  // raw
 };
 
+// NaN and infinity that a Stream gave, before values are clamped and rounded to the output's type.
+struct NotFinite {
+  int64_t values = 0;
+  int64_t first_frame = -1;  // with such a value, of the video or of its latents; -1: none
+};
+
 class ZOETROPE_API EncodeStream {
  public:
   EncodeStream(EncodeStream&&) noexcept;
@@ -64,6 +70,9 @@ class ZOETROPE_API EncodeStream {
   // Encodes every complete step: the first frame alone, then four frames for each latent. At most
   // 3 frames are held back. After any Error the Stream must be reset() or restore()d.
   void push(const TensorView& frames, const EncodeOutputs& outputs);
+
+  // In all outputs of this video, since it began or restore() was called. Waits for the device.
+  NotFinite not_finite() const;
 
   // Ends the video and makes the Stream ready for another. Returns the number of video frames that
   // were held back and never encoded: 0 if the video had 4k + 1 frames.
@@ -99,6 +108,9 @@ class ZOETROPE_API DecodeStream {
   // `latents`: float32, float16 or bfloat16 [latent_channels, n, height/8, width/8] in the Stream's
   // LatentScale. `video`: ready(n) frames in the Stream's VideoFormat.
   void push(const TensorView& latents, const TensorView& video);
+
+  // In the frames of this video, since it began or restore() was called. Waits for the device.
+  NotFinite not_finite() const;
 
   // Ends the video and makes the Stream ready for another. Returns 0: nothing is held back.
   int64_t finish();

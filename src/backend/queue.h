@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/plan.h"
+#include "base/finite.h"
 #include "zoetrope/tensor_view.h"
 #include "zoetrope/video_format.h"
 
@@ -51,9 +52,11 @@ struct EdgeCopy {
   TensorView to;
   Range from_range = Range::kSigned;
   Range to_range = Range::kSigned;
-  std::span<const float> scale;   // per channel; empty: none
-  std::span<const float> offset;  // per channel; empty: none
-  bool clamp = false;             // to [-1, 1]
+  std::span<const float> scale;     // per channel; empty: none
+  std::span<const float> offset;    // per channel; empty: none
+  bool clamp = false;               // to [-1, 1]
+  NotFiniteTally* tally = nullptr;  // in the device's memory, of what is to be clamped; null: none
+  int64_t first_frame = 0;          // for the tally, of the views' first
 };
 
 // Work of one Stream, done in the order in which it is asked for and perhaps after the call

@@ -6,6 +6,15 @@
 
 namespace zoetrope {
 
+// Counts NaN and infinity in values that leave the model. All zero: none yet. Plain numbers, so
+// that it can lie in a device's memory.
+struct NotFiniteTally {
+  uint64_t values = 0;
+  uint64_t frames_left = 0;  // kFrameEnd - the first frame with such a value; grows, as 0 is none
+
+  static constexpr uint64_t kFrameEnd = uint64_t{1} << 62;
+};
+
 // Index of the first value that is NaN or infinite, or -1. As fast as memory is read.
 int64_t find_not_finite(const float* values, int64_t count);
 

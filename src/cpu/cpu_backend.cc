@@ -118,7 +118,9 @@ class CpuBackend : public Backend {
                          .to_range = edge.to_range,
                          .scale = edge.scale,
                          .offset = edge.offset,
-                         .clamp = edge.clamp};
+                         .clamp = edge.clamp,
+                         .tally = edge.tally,
+                         .first_frame = edge.first_frame};
     std::ranges::copy(edge.from.shape, args.shape.begin());
     edge_copy(args, pool_, {.cancelled = control.cancelled});
   }

@@ -47,6 +47,7 @@ EdgeCopy slice(const EdgeCopy& edge, size_t axis, int64_t begin, int64_t count) 
   EdgeCopy result = edge;
   result.from = slice(edge.from, axis, begin, count);
   result.to = slice(edge.to, axis, begin, count);
+  if (axis == 0) result.first_frame += begin;
   return result;
 }
 
@@ -208,7 +209,9 @@ void EdgeCopier::copy_piece(const EdgeCopy& piece) {
 void EdgeCopier::launch(const EdgeCopy& edge) const {
   EdgeCopyArgs args = {.from = tensor_of(edge.from, edge.from_range),
                        .to = tensor_of(edge.to, edge.to_range),
-                       .clamp = edge.clamp};
+                       .clamp = edge.clamp,
+                       .tally = edge.tally,
+                       .first_frame = edge.first_frame};
   std::ranges::copy(edge.from.shape, std::begin(args.shape));
   std::ranges::fill(args.scale, 1.0F);
   std::ranges::fill(args.offset, -0.0F);

@@ -33,13 +33,17 @@ void DecodeStream::Implementation::load_latents(const TensorView& latents, int64
 
 void DecodeStream::Implementation::store_frames(const TensorView& value, const TensorView& video,
                                                 int64_t begin) const {
+  const int64_t done = core.frames_done();  // 0 for images, too
+  const int64_t first_frame = done == 0 ? begin : 1 + (done - 1) * core.info().temporal_stride;
   core.queue().copy_edge({.from = value,
                           .to = slice_frames(video, begin, value.shape[0]),
                           .from_range = Range::kSigned,
                           .to_range = core.options().video.range,
                           .scale = {},
                           .offset = {},
-                          .clamp = core.options().clamp},
+                          .clamp = core.options().clamp,
+                          .tally = core.tally(),
+                          .first_frame = first_frame},
                          core.control());
 }
 
@@ -94,6 +98,10 @@ int64_t DecodeStream::ready(int64_t latents) const { return implementation_->rea
 
 void DecodeStream::push(const TensorView& latents, const TensorView& video) {
   at_boundary([&] { implementation_->push(latents, video); });
+}
+
+NotFinite DecodeStream::not_finite() const {
+  return at_boundary([&] { return implementation_->core.not_finite(); });
 }
 
 int64_t DecodeStream::finish() {

@@ -80,7 +80,9 @@ void EncodeStream::Implementation::store_outputs(const TensorView& value,
     EdgeCopy edge = {.from = slice_channels(value, first_channel, channels),
                      .to = slice_frames(to, begin, value.shape[0]),
                      .scale = {},
-                     .offset = {}};
+                     .offset = {},
+                     .tally = core.tally(),
+                     .first_frame = core.at_start() ? begin : core.frames_done()};
     if (scaled != nullptr) {
       edge.scale = scaled->scale;
       edge.offset = scaled->offset;
@@ -204,6 +206,10 @@ int64_t EncodeStream::ready(int64_t frames) const { return implementation_->read
 
 void EncodeStream::push(const TensorView& frames, const EncodeOutputs& outputs) {
   at_boundary([&] { implementation_->push(frames, outputs); });
+}
+
+NotFinite EncodeStream::not_finite() const {
+  return at_boundary([&] { return implementation_->core.not_finite(); });
 }
 
 int64_t EncodeStream::finish() {

@@ -115,6 +115,7 @@ StreamCore::StreamCore(std::shared_ptr<const Autoencoder::Implementation> model,
   state_ = queue_->allocate(sizes_.memory.state);
   arena_ = queue_->allocate(sizes_.memory.arena);
   staging_ = queue_->allocate(sizes_.memory.staging);
+  tally_ = queue_->allocate(sizeof(NotFiniteTally));
   reset();
 }
 
@@ -128,12 +129,14 @@ StreamCore::StreamCore(const StreamCore& other)
       state_(queue_->allocate(sizes_.memory.state)),
       arena_(queue_->allocate(sizes_.memory.arena)),
       staging_(queue_->allocate(sizes_.memory.staging)),
+      tally_(queue_->allocate(sizeof(NotFiniteTally))),
       histories_(other.histories_),
       frames_done_(other.frames_done_),
       broken_(other.broken_) {
   other.queue_->wait();
   queue_->copy(state_->data(), other.state_->data(), sizes_.memory.state);
   queue_->copy(staging_->data(), other.staging_->data(), sizes_.memory.staging);
+  queue_->copy(tally_->data(), other.tally_->data(), sizeof(NotFiniteTally));
   queue_->wait();  // the other may go on, or end
 }
 
@@ -162,8 +165,17 @@ int64_t StreamCore::images_per_step() const {
 
 void StreamCore::reset() {
   queue_->zero(state_->data(), sizes_.memory.state);
+  queue_->zero(tally_->data(), sizeof(NotFiniteTally));
   frames_done_ = 0;
   broken_ = false;
+}
+
+NotFinite StreamCore::not_finite() const {
+  NotFiniteTally tally;
+  queue_->copy_to_host(&tally, tally_->data(), sizeof(tally));
+  if (tally.values == 0) return {};
+  return {.values = static_cast<int64_t>(tally.values),
+          .first_frame = static_cast<int64_t>(NotFiniteTally::kFrameEnd - tally.frames_left)};
 }
 
 std::byte* StreamCore::history(const std::string& name) const {
@@ -300,6 +312,7 @@ void StreamCore::load(const std::map<std::string, TensorView>& state) {
     queue_->copy_from_host(history(buffer.name), state.at(buffer.name).data,
                            buffer.extent.bytes(1, options_.height, options_.width));
   }
+  queue_->zero(tally_->data(), sizeof(NotFiniteTally));
   frames_done_ = frames_done;
   broken_ = false;
 }

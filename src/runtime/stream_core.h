@@ -73,9 +73,14 @@ class StreamCore {
   int64_t staged_frame_bytes() const {
     return zoetrope::staged_frame_bytes(codec_.next.plan, options_.height, options_.width);
   }
+  int64_t frames_done() const { return frames_done_; }  // latent frames
+  NotFiniteTally* tally() const { return reinterpret_cast<NotFiniteTally*>(tally_->data()); }
   DType input_type() const { return input_extent(codec_.next.plan).dtype; }
 
   void reset();
+
+  // What the tally holds. Waits for the device.
+  NotFinite not_finite() const;
 
   // One step of n latent frames: `next`, or `first` at the start (n = 1). `fill` writes the input
   // value, `take` reads the output value; both get a contiguous view (frames, height,
@@ -156,6 +161,7 @@ class StreamCore {
   std::unique_ptr<Memory> state_;
   std::unique_ptr<Memory> arena_;
   std::unique_ptr<Memory> staging_;
+  std::unique_ptr<Memory> tally_;
   std::map<std::string, int64_t> histories_;  // name -> offset in state_
   int64_t frames_done_ = 0;
   int64_t steps_done_ = 0;  // of the current push

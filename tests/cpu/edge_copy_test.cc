@@ -171,6 +171,37 @@ TEST(EdgeCopy, RefusesTypesThatAreNoVideo) {
 
 TEST(EdgeCopy, TakesNoFrames) { run({.shape = {0, 4, 4, 3}}); }
 
+TEST(EdgeCopy, TalliesWhatIsNotFiniteBeforeItIsClamped) {
+  const float nan = std::nanf("");
+  std::vector<float> from = {0, 1, 2, 3, kInfinity, 5, nan, -kInfinity};  // (4, 1, 2, 1)
+  std::vector<uint8_t> to(from.size());
+  NotFiniteTally tally;
+  EdgeCopyArgs args = {.shape = {4, 1, 2, 1},
+                       .from = {from.data(), DType::kFloat32, {2, 2, 1, 1}},
+                       .to = {to.data(), DType::kUInt8, {2, 2, 1, 1}},
+                       .to_range = Range::kBytes,
+                       .clamp = true,
+                       .tally = &tally,
+                       .first_frame = 10};
+  run(args);
+  EXPECT_EQ(tally.values, 3U);
+  EXPECT_EQ(NotFiniteTally::kFrameEnd - tally.frames_left, 12U);
+  args.first_frame = 5;
+  run(args);
+  EXPECT_EQ(tally.values, 6U);
+  EXPECT_EQ(NotFiniteTally::kFrameEnd - tally.frames_left, 7U);
+  args.tally = nullptr;
+  run(args);
+  const std::vector<float> scale = {3e38F};
+  NotFiniteTally scaled;
+  from = {10, 1, 1, 1, 1, 1, 1, 1};  // 10 * 3e38 is infinite
+  args.tally = &scaled;
+  args.scale = scale;
+  run(args);
+  EXPECT_EQ(scaled.values, 1U);
+  EXPECT_EQ(tally.values, 6U);
+}
+
 TEST(EdgeCopy, StopsWhenCancelled) {
   float x = 1, y = 2;
   ThreadPool pool(2);

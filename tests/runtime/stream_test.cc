@@ -174,6 +174,43 @@ TEST(Streams, TellHowManyFramesTheyComputeTogether) {
   EXPECT_EQ(model().open_decode(options).frames_per_step(), 3);
 }
 
+TEST(Streams, TellTheFirstFrameThatIsNotFinite) {
+  std::vector<float> latents = random_latents(4, 9);
+  for (size_t i = 0; i < static_cast<size_t>(kLatentFrame); ++i) {
+    latents[2 * kLatentFrame + i] = NAN;
+  }
+  for (const int64_t frames_per_step : {1, 2}) {
+    DecodeStream stream = model().open_decode(options(frames_per_step));
+    std::vector<uint8_t> video(static_cast<size_t>(13 * kFrame));
+    stream.push(latents_of(latents, 0, 2), video_of(video, 0, 5));
+    EXPECT_EQ(stream.not_finite().values, 0);
+    EXPECT_EQ(stream.not_finite().first_frame, -1);
+    stream.push(latents_of(latents, 2, 2), video_of(video, 5, 8));
+    EXPECT_EQ(stream.not_finite().values, 8 * kFrame);
+    EXPECT_EQ(stream.not_finite().first_frame, 5);
+    EXPECT_EQ(stream.clone().not_finite().values, 8 * kFrame);
+    stream.finish();
+    EXPECT_EQ(stream.not_finite().values, 0);
+  }
+}
+
+TEST(EncodeStream, TellsTheFirstLatentThatIsNotFinite) {
+  std::vector<float> video(static_cast<size_t>(9 * kFrame));
+  std::fill(video.begin() + 5 * kFrame, video.end(), NAN);
+  StreamOptions options = testing::options();
+  options.video = {Layout::kTHWC, Range::kSigned, DType::kFloat32};
+  EncodeStream stream = model().open_encode(options);
+  std::vector<float> latents(static_cast<size_t>(3 * kLatentFrame));
+  EncodeOutputs outputs;
+  outputs.latent = latents_of(latents, 0, 3);
+  TensorView view;
+  view.data = video.data();
+  view.shape = {9, kHeight, kWidth, 3};
+  stream.push(view, outputs);
+  EXPECT_EQ(stream.not_finite().values, kLatentFrame);
+  EXPECT_EQ(stream.not_finite().first_frame, 2);
+}
+
 TEST(EncodeStream, HoldsBackAtMostThreeFrames) {
   std::vector<uint8_t> video = random_video(8, 4);
   EncodeStream stream = model().open_encode(options());

@@ -2,8 +2,10 @@
 #include "cpu/kernels/edge_copy.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
 
 #include "base/dtype.h"
@@ -77,20 +79,24 @@ float from_signed(float value, Range range) {
   return value;
 }
 
+// Returns how many values are NaN or infinite before they are clamped.
 template <class From, class To>
-void copy_channel(const Channel& channel) {
+int64_t copy_channel(const Channel& channel) {
+  int64_t not_finite = 0;
   for (int64_t i = 0; i < channel.width; ++i) {
     typename From::Stored in;
     std::memcpy(&in, channel.from + i * channel.from_stride, sizeof(in));
     float value = to_signed(From::read(in), channel.from_range);
     value = value * channel.scale + channel.offset;
+    not_finite += std::abs(value) <= std::numeric_limits<float>::max() ? 0 : 1;
     if (channel.clamp) value = std::clamp(value, -1.0F, 1.0F);  // NaN stays
     const typename To::Stored out = To::write(from_signed(value, channel.to_range));
     std::memcpy(channel.to + i * channel.to_stride, &out, sizeof(out));
   }
+  return not_finite;
 }
 
-using CopyChannel = void (*)(const Channel&);
+using CopyChannel = int64_t (*)(const Channel&);
 
 template <class From>
 CopyChannel copy_to(DType to) {
@@ -137,6 +143,15 @@ void check(const EdgeCopyArgs& args) {
                  "uint8 and Range::kBytes go together");
 }
 
+// Rows are copied by several threads at once.
+void add(NotFiniteTally& tally, int64_t frame, int64_t values) {
+  std::atomic_ref(tally.values).fetch_add(static_cast<uint64_t>(values));
+  const uint64_t left = NotFiniteTally::kFrameEnd - static_cast<uint64_t>(frame);
+  const std::atomic_ref most(tally.frames_left);
+  for (uint64_t now = most.load(); now < left && !most.compare_exchange_weak(now, left);) {
+  }
+}
+
 }  // namespace
 
 void edge_copy(const EdgeCopyArgs& args, ThreadPool& pool, const LoopControl& control) {
@@ -151,19 +166,24 @@ void edge_copy(const EdgeCopyArgs& args, ThreadPool& pool, const LoopControl& co
       return item / rows * tensor.strides[0] + item % rows * tensor.strides[1] +
              c * tensor.strides[3];
     };
+    int64_t not_finite = 0;
     for (int64_t c = 0; c < last; ++c) {
       const auto index = static_cast<size_t>(c);
-      copy({.from =
-                static_cast<const std::byte*>(args.from.data) + offset_of(args.from, c) * from_size,
-            .to = static_cast<std::byte*>(args.to.data) + offset_of(args.to, c) * to_size,
-            .from_stride = args.from.strides[2] * from_size,
-            .to_stride = args.to.strides[2] * to_size,
-            .width = columns,
-            .from_range = args.from_range,
-            .to_range = args.to_range,
-            .scale = args.scale.empty() ? 1.0F : args.scale[index],
-            .offset = args.offset.empty() ? -0.0F : args.offset[index],  // -0: keeps -0
-            .clamp = args.clamp});
+      not_finite +=
+          copy({.from = static_cast<const std::byte*>(args.from.data) +
+                        offset_of(args.from, c) * from_size,
+                .to = static_cast<std::byte*>(args.to.data) + offset_of(args.to, c) * to_size,
+                .from_stride = args.from.strides[2] * from_size,
+                .to_stride = args.to.strides[2] * to_size,
+                .width = columns,
+                .from_range = args.from_range,
+                .to_range = args.to_range,
+                .scale = args.scale.empty() ? 1.0F : args.scale[index],
+                .offset = args.offset.empty() ? -0.0F : args.offset[index],  // -0: keeps -0
+                .clamp = args.clamp});
+    }
+    if (args.tally != nullptr && not_finite > 0) {
+      add(*args.tally, args.first_frame + item / rows, not_finite);
     }
   };
   pool.run(frames * height, copy_row, control);

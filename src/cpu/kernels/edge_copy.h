@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/finite.h"
 #include "base/thread_pool.h"
 #include "zoetrope/tensor_view.h"
 #include "zoetrope/video_format.h"
@@ -28,6 +29,8 @@ struct EdgeCopyArgs {
   std::span<const float> scale = {};   // per channel; empty: 1
   std::span<const float> offset = {};  // per channel; empty: 0
   bool clamp = false;                  // to [-1, 1]
+  NotFiniteTally* tally = nullptr;     // of what is to be clamped; null: none
+  int64_t first_frame = 0;             // for the tally
 };
 
 // Each element: read, brought to -1 .. 1, * scale + offset, clamped, brought to the range of `to`

@@ -33,6 +33,14 @@ __device__ void write(const StridedTensor& tensor, int64_t index, float value) {
   store_number(tensor.data, tensor.dtype, index, value);
 }
 
+__device__ void add(NotFiniteTally& tally, int64_t frame) {
+  static_assert(sizeof(unsigned long long) == sizeof(uint64_t));
+  atomicAdd(reinterpret_cast<unsigned long long*>(&tally.values), 1ULL);
+  atomicMax(reinterpret_cast<unsigned long long*>(&tally.frames_left),
+            static_cast<unsigned long long>(NotFiniteTally::kFrameEnd) -
+                static_cast<unsigned long long>(frame));
+}
+
 // Axes from the one that moves fastest to the slowest.
 struct Order {
   int axes[4];
@@ -45,6 +53,7 @@ __global__ void edge_copy_kernel(const __grid_constant__ EdgeCopyArgs args, Orde
     int64_t from = 0;
     int64_t to = 0;
     int64_t channel = 0;
+    int64_t frame = args.first_frame;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int axis = order.axes[k];
@@ -54,9 +63,11 @@ __global__ void edge_copy_kernel(const __grid_constant__ EdgeCopyArgs args, Orde
       from += at * args.from.strides[axis];
       to += at * args.to.strides[axis];
       if (axis == 3) channel = at;
+      if (axis == 0) frame += at;
     }
     float value =
         __fadd_rn(__fmul_rn(read(args.from, from), args.scale[channel]), args.offset[channel]);
+    if (args.tally != nullptr && !isfinite(value)) add(*args.tally, frame);
     if (args.clamp && !isnan(value)) value = fminf(fmaxf(value, -1.0F), 1.0F);
     write(args.to, to, value);
   }

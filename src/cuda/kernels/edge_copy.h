@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "base/finite.h"
 #include "zoetrope/tensor_view.h"
 #include "zoetrope/video_format.h"
 
@@ -29,7 +30,9 @@ struct EdgeCopyArgs {
   // Per channel; 1 and -0 (which keeps -0) where there is none.
   float scale[kMostEdgeChannels] = {};
   float offset[kMostEdgeChannels] = {};
-  bool clamp = false;  // to [-1, 1]
+  bool clamp = false;               // to [-1, 1]
+  NotFiniteTally* tally = nullptr;  // of what is to be clamped; null: none
+  int64_t first_frame = 0;          // for the tally
 };
 
 // Each element: read, brought to -1 .. 1, * scale + offset, clamped, brought to the range of `to`
