@@ -3,17 +3,20 @@
 
 namespace zoetrope {
 
+Operand operand_of(const Plan& plan, const Launch& launch, int32_t buffer) {
+  const auto index = static_cast<size_t>(buffer);
+  const Extent& extent = plan.buffers[index].extent;
+  return {.data = launch.buffers[index],
+          .dtype = extent.dtype,
+          .frames = extent.frame_count(launch.n),
+          .height = launch.height / extent.stride,
+          .width = launch.width / extent.stride,
+          .channels = extent.channels};
+}
+
 Operand StepOperands::operand(const std::string& role) const {
   const auto found = step_.buffers.find(role);
-  if (found == step_.buffers.end()) return {};
-  const auto index = static_cast<size_t>(found->second);
-  const Extent& extent = plan_.buffers[index].extent;
-  return {.data = launch_.buffers[index],
-          .dtype = extent.dtype,
-          .frames = extent.frame_count(launch_.n),
-          .height = launch_.height / extent.stride,
-          .width = launch_.width / extent.stride,
-          .channels = extent.channels};
+  return found == step_.buffers.end() ? Operand{} : operand_of(plan_, launch_, found->second);
 }
 
 const float* StepOperands::constant(const std::string& role) const {

@@ -24,6 +24,9 @@ struct Operand {
   int64_t pixel_bytes() const { return channels * size_of(dtype); }
 };
 
+// The buffer of this index.
+Operand operand_of(const Plan& plan, const Launch& launch, int32_t buffer);
+
 class StepOperands {
  public:
   StepOperands(const Plan& plan, const Step& step, const Launch& launch)

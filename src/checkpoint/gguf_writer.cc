@@ -88,7 +88,7 @@ void write_gguf(const std::string& path, std::vector<TensorInfo> tensors,
       rows += little_endian(static_cast<uint64_t>(shape[axis]), 8);
     }
     rows += little_endian(type_of(path, tensor), 4) + little_endian(offset, 8);
-    offset += sizes[i] + (kGgufAlignment - sizes[i] % kGgufAlignment) % kGgufAlignment;
+    offset += aligned_size(sizes[i], kGgufAlignment);
   }
   FileWriter file(path);
   file.write(kGgufMagic);

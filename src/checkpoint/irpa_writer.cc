@@ -21,10 +21,6 @@ constexpr size_t kDataAlignment = 64;
 constexpr size_t kPage = 4096;
 constexpr size_t kEntryStride = 80;  // kIrpaDataEntrySize on a multiple of kIrpaEntryAlignment
 
-size_t aligned(size_t size, size_t alignment) {
-  return (size + alignment - 1) / alignment * alignment;
-}
-
 // What iree-turbine writes, down to the spaces; iree.runtime reads it too, but writes no bfloat16.
 std::string metadata_of(const TensorInfo& tensor) {
   const bool is_signed = tensor.dtype != DType::kUInt8 && tensor.dtype != DType::kBool;
@@ -47,7 +43,7 @@ void write_irpa(const std::string& path, std::vector<TensorInfo> tensors,
     const std::string metadata = metadata_of(tensors[i]);
     const size_t name_at = names.size();
     const size_t metadata_at = name_at + tensors[i].name.size();
-    const size_t offset = aligned(storage_size, kDataAlignment);
+    const size_t offset = aligned_size(storage_size, kDataAlignment);
     table.resize(i * kEntryStride, '\0');
     table += little_endian(kIrpaDataEntrySize, 8) +
              little_endian(static_cast<uint64_t>(IrpaEntry::kData), 4) + little_endian(0, 8) +
@@ -60,7 +56,7 @@ void write_irpa(const std::string& path, std::vector<TensorInfo> tensors,
   }
   const size_t names_start = kTableStart + table.size();
   const size_t storage_start =
-      aligned(names_start + names.size(), tensors.empty() ? 1 : kDataAlignment);
+      aligned_size(names_start + names.size(), tensors.empty() ? 1 : kDataAlignment);
   FileWriter file(path);
   file.write(kIrpaMagic);
   file.write(little_endian(0, 4));  // version

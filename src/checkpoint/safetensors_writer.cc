@@ -72,7 +72,7 @@ std::string make_header(const std::string& path, const std::vector<TensorInfo>& 
   std::string text = header.dump();
   uint64_t length = 0;
   const size_t unpadded = sizeof(length) + text.size();
-  text.append((kDataAlignment - unpadded % kDataAlignment) % kDataAlignment, ' ');
+  text.append(aligned_size(unpadded, kDataAlignment) - unpadded, ' ');
   if (text.size() > kLongestSafetensorsHeader) {
     refuse(path, fmt::format("a header of {} bytes; at most {} fit", text.size(),
                              kLongestSafetensorsHeader));
