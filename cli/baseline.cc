@@ -25,6 +25,9 @@ BenchRow row_of(const EarlierResult& result, const Json& item) {
       result.refuse(fmt::format("a row without a number {}", field));
     }
     row.values[i] = *value;
+    if (!std::isfinite(row.values[i]) || row.values[i] < 0) {
+      result.refuse(fmt::format("a row whose {} is {}", field, row.values[i]));
+    }
   }
   return row;
 }

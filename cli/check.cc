@@ -5,7 +5,9 @@
 #include <cstdio>
 #include <optional>
 
+#include "base/fail.h"
 #include "cli/check_clip.h"
+#include "cli/check_memory.h"
 #include "cli/check_report.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -142,9 +144,12 @@ class Comparing {
 int compare(const Options& options) {
   const Ways ways = ways_of(options);
   Report report(options, options.json);
+  const bool made_up = options.inputs.empty();
+  if (made_up) check_memory(options, ways, options.measure.size.height, options.measure.size.width);
   const Autoencoder reference = load(options, ways.reference, report);
   const Autoencoder tested = load(options, ways.tested, report);
   const CheckClip clip = open_check_clip(options, reference.info(), report);
+  if (!made_up) check_memory(options, ways, clip.height, clip.width);
   CheckResult result = Comparing(tested, reference, clip, report).run();
   result.weights = options.weights;
   result.info = reference.info();
@@ -164,6 +169,11 @@ int compare(const Options& options) {
 
 int run_check(const Options& options) {
   check_weights(options);
+  if (zoetrope::describe(options.weights).module) {
+    fail(ErrorCode::kUnsupported,
+         "{}: a module, whose weights are packed: check the checkpoint that it was made from",
+         options.weights);
+  }
   return compare(options);
 }
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "cli/report.h"
 #include "zoetrope/version.h"
 
 namespace zoetrope::cli {
@@ -151,7 +152,7 @@ std::string problem_of(const CheckResult& result) {
 std::string to_text(const CheckResult& result) {
   std::string text =
       fmt::format("{} against {}\n{}, checksum {}\n{}\n", result.tested, result.reference,
-                  result.weights, result.info.weights_checksum, result.clip);
+                  one_line(result.weights), result.info.weights_checksum, one_line(result.clip));
   text += table(result);
   const StepError& largest = worst(result);
   text += fmt::format("\n{} values compared", result.rows.size());

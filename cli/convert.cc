@@ -41,10 +41,15 @@ std::string unknown_text(const std::vector<std::string>& names) {
 }
 
 void print_json(const Options& options, const Conversion& conversion) {
-  const nlohmann::ordered_json line = {
-      {"input", options.inputs[0]},    {"output", options.output},  {"format", conversion.format},
-      {"tensors", conversion.tensors}, {"bytes", conversion.bytes}, {"renamed", conversion.renamed},
-      {"unknown", conversion.unknown}, {"lost", conversion.lost}};
+  const nlohmann::ordered_json line = {{"input", options.inputs[0]},
+                                       {"output", options.output},
+                                       {"format", conversion.format},
+                                       {"tensors", conversion.tensors},
+                                       {"bytes", conversion.bytes},
+                                       {"renamed", conversion.renamed},
+                                       {"not_finite", conversion.not_finite},
+                                       {"unknown", conversion.unknown},
+                                       {"lost", conversion.lost}};
   std::fputs((line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n").c_str(),
              stdout);
 }
@@ -82,6 +87,12 @@ int run_convert(const Options& options) {
   if (!conversion.unknown.empty()) {
     report.note(fmt::format("{} of no layer of the model, kept as they are: {}",
                             conversion.unknown.size(), unknown_text(conversion.unknown)));
+  }
+  if (conversion.not_finite > 0) {
+    report.note(
+        fmt::format("{} values are NaN or infinite, kept as they are: frames and latents "
+                    "will be, too",
+                    conversion.not_finite));
   }
   if (!conversion.lost.empty()) report.note(conversion.lost);
   if (options.json) {

@@ -2,14 +2,47 @@
 #include "cli/debugging.h"
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/fail.h"
 #include "cli/finite_check.h"
+#include "zoetrope/tools.h"
 
 namespace zoetrope::cli {
 
-Debugging::Debugging(const Options& options, const Jobs& jobs)
-    : check_finite_(options.debug.check_finite) {
+namespace {
+
+// Of all values that the command's steps make, as StepEvent::results calls them.
+std::vector<std::string> value_names(const Options& options) {
+  std::vector<std::string> names;
+  const auto add = [&](const char* entry) {
+    const PlanDescription plan =
+        describe_plan(options.weights, {.entry = entry, .height = 64, .width = 64}, options.load);
+    for (const BufferDescription& buffer : plan.buffers) {
+      if (buffer.kind == "input") names.push_back(buffer.name);
+    }
+    for (const StepDescription& step : plan.steps) {
+      if (step.op != "carry") names.push_back(step.name);
+      const auto activated = step.buffers.find("activated");
+      if (activated == step.buffers.end() || !step.buffers.contains("y")) continue;
+      names.push_back(plan.buffers.at(static_cast<size_t>(activated->second)).name);
+    }
+  };
+  if (options.command != Command::kDecode) {
+    add("encode.first");
+    add("encode.next");
+  }
+  if (options.command != Command::kEncode) {
+    add("decode.first");
+    add("decode.next");
+  }
+  return names;
+}
+
+}  // namespace
+
+Debugging::Debugging(const Options& options, const Jobs& jobs) : options_(options) {
   if (options.debug.dump.empty()) return;
   if (jobs.many) {
     fail(ErrorCode::kInvalidArgument, "--dump {}: expected one input, found {}", options.debug.dump,
@@ -20,9 +53,11 @@ Debugging::Debugging(const Options& options, const Jobs& jobs)
 
 void Debugging::observe(StreamOptions& stream, const Autoencoder& model, const std::string& input,
                         int64_t height, int64_t width) {
-  if (!check_finite_ && !dump_) return;
+  const bool check_finite = options_.debug.check_finite;
+  if (!check_finite && !dump_) return;
+  if (dump_) dump_->check(value_names(options_));
   std::shared_ptr<FiniteCheck> check;
-  if (check_finite_) {
+  if (check_finite) {
     StreamOptions same = stream;
     same.height = height;
     same.width = width;
@@ -33,10 +68,6 @@ void Debugging::observe(StreamOptions& stream, const Autoencoder& model, const s
     if (dump_) (*dump_)(event);
     if (check) (*check)(event);
   };
-}
-
-void Debugging::finish() const {
-  if (dump_) dump_->finish();
 }
 
 }  // namespace zoetrope::cli

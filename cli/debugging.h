@@ -18,16 +18,13 @@ class Debugging {
   Debugging(const Options& options, const Jobs& jobs);
 
   // Makes a Stream of `model` on `input` run the checks that are asked for. `height` and `width`:
-  // of its video. This object outlives the Stream.
+  // of its video. This object outlives the Stream. Throws kInvalidArgument if --steps matches
+  // nothing.
   void observe(StreamOptions& stream, const Autoencoder& model, const std::string& input,
                int64_t height, int64_t width);
 
-  // After an input, before its output is complete. Throws kInvalidArgument if --steps matched
-  // nothing.
-  void finish() const;
-
  private:
-  bool check_finite_;
+  const Options& options_;
   std::optional<StepDump> dump_;
 };
 

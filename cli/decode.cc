@@ -62,18 +62,17 @@ class DecodeCommand {
     if (unlike) return unlike_reference(job, *unlike);
     const auto writer = media::open_video_writer(job.output, write_options(job, *reader, target));
     int64_t frames = 0;
+    Outcome outcome;
     try {
-      decode_all(job, *reader, target, *writer, frames);
+      outcome.not_finite = decode_all(job, *reader, target, *writer, frames);
     } catch (...) {
       const bool kept = options_.keep_partial && job.output != "-";
       if (kept && writer->frames() > 0) keep(target.frames, *writer);
       throw;
     }
-    debugging_.finish();
     writer->finish();
     report_.progress().finish();
 
-    Outcome outcome;
     outcome.frames = frames;
     outcome.height = target.height;
     outcome.width = target.width;
@@ -122,8 +121,8 @@ class DecodeCommand {
   }
 
   // `frames`: written so far.
-  void decode_all(const Job& job, media::LatentReader& reader, const Restored& target,
-                  media::VideoWriter& writer, int64_t& frames) {
+  NotFinite decode_all(const Job& job, media::LatentReader& reader, const Restored& target,
+                       media::VideoWriter& writer, int64_t& frames) {
     const media::LatentInfo& latents = reader.info();
     Decoding::Settings settings = {options_.stream, writer.format(), latents.height,
                                    latents.width,   target.height,   target.width};
@@ -152,6 +151,7 @@ class DecodeCommand {
       check_interrupted();
       decoding.push(count, block.data());
     }
+    return decoding.not_finite();
   }
 
   // Finishes what there is of an output whose decoding failed.

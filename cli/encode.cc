@@ -49,7 +49,6 @@ class EncodeCommand {
     Encoding encoding(*model_, settings,
                       [&](const media::LatentBlock& block) { writer->write(block); });
     const int64_t frames = input_.encode_all(encoding);
-    debugging_.finish();
     writer->finish(source(video, fitted, frames));
     report_.progress().finish();
 
@@ -58,6 +57,7 @@ class EncodeCommand {
     outcome.height = fitted.source_height;
     outcome.width = fitted.source_width;
     outcome.latent_frames = encoding.latent_frames();
+    outcome.not_finite = encoding.not_finite();
     outcome.seconds = timer.seconds();
     return outcome;
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "base/fail.h"
@@ -18,8 +19,26 @@ namespace {
 
 constexpr const char* kCopyIn = "copy_in";
 
-int64_t first_not_finite(const std::vector<float>& values) {
-  return find_not_finite(values.data(), std::ssize(values));
+// Beyond it the sum of a pixel's squares may be infinite, and a norm gives zeros.
+float largest_for_norm(int64_t channels) {
+  return std::sqrt(std::numeric_limits<float>::max() / static_cast<float>(channels));
+}
+
+// Index of the first value that is NaN or infinite, or else too large for a norm; -1: none.
+int64_t first_bad(const std::vector<float>& values, const StepEvent& event, int64_t channels) {
+  const int64_t found = find_not_finite(values.data(), std::ssize(values));
+  if (found >= 0 || event.op == kCopyIn) return found;
+  const float limit = largest_for_norm(channels);
+  const auto large =
+      std::ranges::find_if(values, [&](float value) { return std::abs(value) > limit; });
+  return large == values.end() ? -1 : large - values.begin();
+}
+
+std::string kind_of(float value, int64_t channels) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return "infinity";
+  return fmt::format("values beyond {:.2g}, which norms turn to zeros,",
+                     largest_for_norm(channels));
 }
 
 bool decodes(const StepEvent& event) { return event.entry.starts_with("decode"); }
@@ -36,7 +55,7 @@ bool works_on_made_up_input(const Autoencoder& model, bool decode, StreamOptions
   options.observer = [&](const StepEvent& event) {
     for (const StepResult& result : event.results) {
       read(result, values);
-      finite = finite && first_not_finite(values) < 0;
+      finite = finite && first_bad(values, event, result.shape.channels) < 0;
     }
   };
   options.progress = {};
@@ -78,7 +97,7 @@ FiniteCheck::FiniteCheck(const Autoencoder& model, std::string input, StreamOpti
 void FiniteCheck::operator()(const StepEvent& event) {
   for (const StepResult& result : event.results) {
     read(result, values_);
-    const int64_t bad = first_not_finite(values_);
+    const int64_t bad = first_bad(values_, event, result.shape.channels);
     if (bad >= 0) explain(event, result, bad);
     if (event.op != kCopyIn) continue;
     for (const float value : values_) {
@@ -89,7 +108,7 @@ void FiniteCheck::operator()(const StepEvent& event) {
 
 void FiniteCheck::explain(const StepEvent& event, const StepResult& result, int64_t index) const {
   const float value = values_[static_cast<size_t>(index)];
-  const char* kind = std::isnan(value) ? "NaN" : "infinity";
+  const std::string kind = kind_of(value, result.shape.channels);
   const char* what = decodes(event) ? "latents" : "video";
   const std::string place = place_of(result.shape, index);
   if (event.op == kCopyIn) {

@@ -107,6 +107,12 @@ void interpret_model(const TypedOptions& typed, Options& options) {
     static const Choices<bool> kHalves = {{"encode", false}, {"decode", true}};
     load.decoder = choose("--only", typed.only, kHalves);
     load.encoder = !load.decoder;
+    const char* other = load.decoder ? "--encode-dtype" : "--decode-dtype";
+    const std::string& dtype = load.decoder ? typed.encode_dtype : typed.decode_dtype;
+    if (!dtype.empty()) {
+      fail(ErrorCode::kInvalidArgument, "{} {}: that half is left out by --only {}", other, dtype,
+           typed.only);
+    }
   }
   if (!typed.dtype.empty()) {
     load.encode_dtype = load.decode_dtype = parse_operand_type("--dtype", typed.dtype);
@@ -172,7 +178,12 @@ CheckOptions parse_against(const std::string& text) {
   CheckOptions against;
   if (text.empty()) return against;
   for (const std::string& word : split(text)) {
-    if (word == "cpu" || word.starts_with("cuda")) {
+    const bool device = word == "cpu" || word.starts_with("cuda");
+    if (device ? against.device.has_value() : against.dtype.has_value()) {
+      fail(ErrorCode::kInvalidArgument, "--against {}: expected one type and one device at most",
+           text);
+    }
+    if (device) {
       against.device = word;
     } else {
       against.dtype = parse_type("--against", word);
@@ -277,6 +288,10 @@ void interpret_inspect(const TypedOptions& typed, Options& options) {
   if (!typed.plan.empty() && !(typed.graph + typed.pass).empty()) {
     fail(ErrorCode::kInvalidArgument, "--plan {}: give --plan or --graph and --pass, not both",
          typed.plan);
+  }
+  if (typed.list_tensors && !(typed.plan + typed.graph + typed.pass).empty()) {
+    fail(ErrorCode::kInvalidArgument,
+         "--tensors lists those of a checkpoint: leave it out with --plan, --graph and --pass");
   }
   if (typed.plan.empty() && !(typed.size + typed.frames + typed.frames_per_step).empty()) {
     fail(ErrorCode::kInvalidArgument,

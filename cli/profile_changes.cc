@@ -18,7 +18,11 @@ using Json = nlohmann::ordered_json;
 double seconds_in(const EarlierResult& earlier, const Json& item) {
   const auto seconds = item.find("seconds");
   if (seconds == item.end() || !seconds->is_number()) earlier.refuse("a step without seconds");
-  return *seconds;
+  const double value = *seconds;
+  if (!std::isfinite(value) || value < 0) {
+    earlier.refuse(fmt::format("a step of {} seconds", value));
+  }
+  return value;
 }
 
 std::map<std::string, double> steps_of(const EarlierResult& earlier) {

@@ -106,7 +106,6 @@ class RoundtripCommand {
     });
     const int64_t frames =
         input_.encode_all(encoding, [&](const media::Frames& block) { originals.add(block); });
-    debugging_.finish();
     writer->finish();
     report_.progress().finish();
 
@@ -115,6 +114,7 @@ class RoundtripCommand {
     outcome.height = fitted.source_height;
     outcome.width = fitted.source_width;
     outcome.latent_frames = encoding.latent_frames();
+    outcome.not_finite = decoding.not_finite();
     outcome.seconds = timer.seconds();
     outcome.quality = meter.result();
     return outcome;

@@ -2,8 +2,10 @@
 #include "cli/step_dump.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +15,7 @@
 #include "base/fail.h"
 #include "base/output_file.h"
 #include "cli/step_values.h"
+#include "cli/suggestion.h"
 #include "media/npy.h"
 
 namespace zoetrope::cli {
@@ -61,12 +64,15 @@ void StepDump::write(const StepResult& result) {
   frames += shape.frames;
 }
 
-void StepDump::finish() const {
-  if (!frames_.empty()) return;
+void StepDump::check(const std::vector<std::string>& names) const {
+  const auto matches = [&](const std::string& name) {
+    return fnmatch(glob_.c_str(), name.c_str(), 0) == 0;
+  };
+  if (std::ranges::any_of(names, matches)) return;
+  std::vector<std::string> near = nearest(glob_, names, 3);
   fail(ErrorCode::kInvalidArgument,
-       "--steps {}: matches no step; names are the published layers', such as decoder.middle.0 or "
-       "decoder.upsamples.*; `zoetrope profile --by step` lists them",
-       glob_);
+       "--steps {}: matches no step; names near it: {}; `zoetrope profile --by step` lists them",
+       glob_, fmt::join(near, ", "));
 }
 
 }  // namespace zoetrope::cli

@@ -16,13 +16,13 @@ class StepDump {
   // Throws kIo if `folder` is none, or not empty and not to be overwritten.
   StepDump(std::string folder, std::string glob, bool overwrite);
 
+  // Throws kInvalidArgument if the pattern matches none of `names`, those of all values.
+  void check(const std::vector<std::string>& names) const;
+
   // Writes every result whose name `glob` matches to FOLDER/NAME.FIRST-LAST.npy, float32 [frames,
   // height, width, channels]; FIRST and LAST count the value's own frames from the start of the
   // video, so that the files do not depend on how the video was cut, but for their number.
   void operator()(const StepEvent& event);
-
-  // Throws kInvalidArgument if nothing was written.
-  void finish() const;
 
  private:
   void write(const StepResult& result);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string_view>
+#include <utility>
 
 namespace zoetrope::cli {
 namespace {
@@ -34,6 +35,15 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
   const std::string& nearest = *std::min_element(names.begin(), names.end(), closer);
   const bool near = distance(word, nearest) <= std::max<size_t>(1, nearest.size() / 3);
   return near ? "; did you mean " + nearest + "?" : "";
+}
+
+std::vector<std::string> nearest(const std::string& word, std::vector<std::string> names,
+                                 size_t count) {
+  std::ranges::sort(names, {},
+                    [&](const std::string& name) { return std::pair(distance(word, name), name); });
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  if (names.size() > count) names.resize(count);
+  return names;
 }
 
 }  // namespace zoetrope::cli

@@ -234,8 +234,9 @@ struct ConvertOptions {
 struct Conversion {
   std::string format;  // of what was read, as in CheckpointDescription
   int64_t tensors = 0;
-  int64_t bytes = 0;    // of all tensors, as written
-  int64_t renamed = 0;  // tensors
+  int64_t bytes = 0;       // of all tensors, as written
+  int64_t renamed = 0;     // tensors
+  int64_t not_finite = 0;  // values that are NaN or infinite, written as they are
   // Tensors that belong to no layer of the model, by the names they were written under. Empty too
   // if the model is not known.
   std::vector<std::string> unknown;

@@ -28,7 +28,9 @@ void FileWriter::close() {
 }
 
 void FileWriter::refuse(const char* what) const {
-  fail(ErrorCode::kIo, "{}: {}: {}", path_, what, std::strerror(errno));
+  const bool full = errno == ENOSPC || errno == EDQUOT;
+  fail(ErrorCode::kIo, "{}: {}: {}", path_, what,
+       full ? "the disk is full: make room, or name an output elsewhere" : std::strerror(errno));
 }
 
 }  // namespace zoetrope

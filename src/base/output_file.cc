@@ -122,6 +122,13 @@ void PendingOutput::move_to(const std::string& path) {
   committed_ = true;
 }
 
+Error PendingOutput::in_its_name(const Error& error) const {
+  std::string message = error.what();
+  const size_t found = message.find(temporary_path_);
+  if (found != std::string::npos) message.replace(found, temporary_path_.size(), path_);
+  return Error(error.code(), message);
+}
+
 void PendingOutput::commit() { move_to(target_); }
 
 std::string PendingOutput::commit_partial() {

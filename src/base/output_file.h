@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "zoetrope/error.h"
+
 namespace zoetrope {
 
 // Throws kIo if `path` exists and is neither a file nor a folder, nor a link to one: a device or a
@@ -26,6 +28,9 @@ class PendingOutput {
   // Where to write; nothing exists there yet.
   const std::string& temporary_path() const { return temporary_path_; }
   void commit();
+  // What went wrong with the temporary path, as an error of the output: people never named the
+  // former.
+  Error in_its_name(const Error& error) const;
   // For an output that is not whole: as clip.partial.mp4 or, where that exists, clip.partial-2.mp4
   // and so on. Returns that path.
   std::string commit_partial();

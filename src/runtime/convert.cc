@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <system_error>
@@ -8,6 +11,7 @@
 
 #include "base/dtype.h"
 #include "base/fail.h"
+#include "base/finite.h"
 #include "base/output_file.h"
 #include "base/utf8.h"
 #include "checkpoint/checkpoint_writer.h"
@@ -16,7 +20,6 @@
 #include "models/wan21.h"
 #include "runtime/boundary.h"
 #include "runtime/module_file.h"
-#include "runtime/weights.h"
 #include "zoetrope/tools.h"
 
 namespace zoetrope {
@@ -62,12 +65,20 @@ void check_folder(const std::string& folder) {
   }
 }
 
-// A module holds weights as one target's kernels read them.
-std::shared_ptr<const Checkpoint> open_unpacked(const std::string& weights) {
-  if (open_module(weights) == nullptr) return open_weights(weights);
-  fail(ErrorCode::kUnsupported,
-       "{}: a module, whose weights are packed: convert the checkpoint that it was made from",
-       weights);
+// In blocks, since tensors are large.
+int64_t count_not_finite(const std::vector<std::byte>& bytes, DType dtype) {
+  constexpr int64_t kBlock = 4096;
+  std::array<float, kBlock> values = {};
+  const int64_t total = std::ssize(bytes) / size_of(dtype);
+  int64_t count = 0;
+  for (int64_t done = 0; done < total; done += kBlock) {
+    const int64_t size = std::min(kBlock, total - done);
+    convert_to_float(bytes.data() + done * size_of(dtype), dtype, size, values.data());
+    if (find_not_finite(values.data(), size) < 0) continue;
+    count += std::count_if(values.begin(), values.begin() + size,
+                           [](float value) { return !std::isfinite(value); });
+  }
+  return count;
 }
 
 class Converter {
@@ -76,8 +87,9 @@ class Converter {
       : options_(options),
         output_(output),
         format_(options.format ? *options.format : format_by_ending(output)),
-        checkpoint_(open_unpacked(weights)) {
+        checkpoint_(open_unpacked(weights, "convert")) {
     check_options();
+    check_output();
     read_model();
   }
 
@@ -167,16 +179,38 @@ class Converter {
     return options_.dtype && is_floating(dtype) ? *options_.dtype : dtype;
   }
 
-  void write(std::vector<TensorInfo> tensors) {
+  // Without the / at its end.
+  std::string output_path() const {
     std::string path = output_;
     while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    return path;
+  }
+
+  void check_output() const {
+    const std::string path = output_path();
+    std::error_code ignored;
     if (to_folder()) {
       check_folder(path);
-    } else if (std::error_code ignored; fs::is_directory(path, ignored)) {
-      fail(ErrorCode::kIo, "{}: expected a file or a new name, found a folder", path);
+      const fs::path name = fs::path(path).filename();
+      if (name != "." && name != ".." && name != "/" && !name.empty()) return;
+      fail(ErrorCode::kIo, "{}: this folder cannot be replaced by a new one: name one in it",
+           output_);
     }
-    PendingOutput pending(path);
-    const std::string& temporary = pending.temporary_path();
+    if (!fs::is_directory(path, ignored)) return;
+    fail(ErrorCode::kIo, "{}: expected a file or a new name, found a folder", path);
+  }
+
+  void write(std::vector<TensorInfo> tensors) {
+    PendingOutput pending(output_path());
+    try {
+      write_to(pending.temporary_path(), std::move(tensors));
+    } catch (const Error& error) {
+      throw pending.in_its_name(error);
+    }
+    pending.commit();
+  }
+
+  void write_to(const std::string& temporary, std::vector<TensorInfo> tensors) {
     const WriteTensor writer = [&](const TensorInfo& tensor, FileWriter& file) {
       write_tensor(tensor, file);
     };
@@ -194,7 +228,6 @@ class Converter {
         write_folder(temporary, std::move(tensors), writer);
         break;
     }
-    pending.commit();
   }
 
   std::string folder_config() const {
@@ -227,6 +260,7 @@ class Converter {
     const std::string& stored = stored_.at(tensor.name);
     const DType from = checkpoint_->find(stored)->dtype;
     std::vector<std::byte> bytes = checkpoint_->read_stored(stored);
+    if (is_floating(from)) result_.not_finite += count_not_finite(bytes, from);
     if (from != tensor.dtype) bytes = rounded(tensor, from, bytes);
     file.write(bytes.data(), bytes.size());
     result_.bytes += static_cast<int64_t>(bytes.size());

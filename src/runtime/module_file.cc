@@ -12,6 +12,7 @@
 #include "base/fail.h"
 #include "base/utf8.h"
 #include "runtime/module_schema.h"
+#include "runtime/weights.h"
 
 namespace zoetrope {
 namespace {
@@ -140,6 +141,14 @@ std::shared_ptr<const ModuleFile> open_module(const std::string& path) {
 
 std::shared_ptr<const Checkpoint> module_checkpoint(std::shared_ptr<const ModuleFile> module) {
   return std::make_shared<ModuleCheckpoint>(std::move(module));
+}
+
+std::shared_ptr<const Checkpoint> open_unpacked(const std::string& weights,
+                                                std::string_view purpose) {
+  if (open_module(weights) == nullptr) return open_weights(weights);
+  fail(ErrorCode::kUnsupported,
+       "{}: a module, whose weights are packed: {} the checkpoint that it was made from", weights,
+       purpose);
 }
 
 }  // namespace zoetrope

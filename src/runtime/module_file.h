@@ -81,6 +81,11 @@ class ModuleFile {
 // Null if `path` is not a module, or cannot be opened at all.
 std::shared_ptr<const ModuleFile> open_module(const std::string& path);
 
+// As open_weights. Throws kUnsupported too, for a module: it holds weights as one target's kernels
+// read them. `purpose`: what is wanted of them, "convert".
+std::shared_ptr<const Checkpoint> open_unpacked(const std::string& weights,
+                                                std::string_view purpose);
+
 // The tensors that the module was made from, by shape; only those that kernels read as they are can
 // be read, which is all that passes need.
 std::shared_ptr<const Checkpoint> module_checkpoint(std::shared_ptr<const ModuleFile> module);

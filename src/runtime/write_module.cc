@@ -12,7 +12,6 @@
 #include "runtime/boundary.h"
 #include "runtime/module_file.h"
 #include "runtime/planned_model.h"
-#include "runtime/weights.h"
 #include "zoetrope/tools.h"
 #include "zoetrope/version.h"
 
@@ -90,20 +89,18 @@ ModuleHeader header_of(const PlannedModel& planned, const Target& target,
 }
 
 void write(const std::string& weights, const std::string& path, const LoadOptions& options) {
-  if (open_module(weights) != nullptr) {
-    fail(ErrorCode::kInvalidArgument,
-         "{}: it is a module already, and packed weights are not packed again; give the checkpoint "
-         "that it was made from",
-         weights);
-  }
-  const std::shared_ptr<const Checkpoint> checkpoint = open_weights(weights);
+  const std::shared_ptr<const Checkpoint> checkpoint = open_unpacked(weights, "compile");
   const std::unique_ptr<const Target> target = target_of(options);
   const PlannedModel planned = plan_model(checkpoint, *target, options);
   PendingOutput output(path);
   const std::vector<NamedTensor> tensors =
       pack(planned, packing_for(*target, checkpoint->source()), options);
   const ModuleHeader header = header_of(planned, *target, options, tensors);
-  write_safetensors(output.temporary_path(), tensors, module_metadata(header, tensors));
+  try {
+    write_safetensors(output.temporary_path(), tensors, module_metadata(header, tensors));
+  } catch (const Error& error) {
+    throw output.in_its_name(error);
+  }
   output.commit();
 }
 

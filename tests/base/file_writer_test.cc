@@ -33,7 +33,7 @@ TEST(FileWriter, SaysWhatFailed) {
                         full.write(std::string(1 << 20, 'x'));
                         full.close();
                       }),
-              HasSubstr("/dev/full: cannot write: No space"));
+              HasSubstr("/dev/full: cannot write: the disk is full"));
 }
 
 }  // namespace

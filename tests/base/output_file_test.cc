@@ -156,6 +156,16 @@ TEST(PendingOutput, RefusesAMissingFolder) {
               testing::HasSubstr("does not exist"));
 }
 
+TEST(PendingOutput, NamesTheOutputInErrorsOfTheTemporaryPath) {
+  const ScratchFolder folder;
+  const PendingOutput output(folder.path("clip.mp4"));
+  const Error full(ErrorCode::kIo, output.temporary_path() + ": the disk is full");
+  EXPECT_EQ(output.in_its_name(full).what(), folder.path("clip.mp4") + ": the disk is full");
+  EXPECT_EQ(output.in_its_name(full).code(), ErrorCode::kIo);
+  const Error other(ErrorCode::kCheckpoint, "w: too large");
+  EXPECT_STREQ(output.in_its_name(other).what(), "w: too large");
+}
+
 TEST(PendingOutput, RefusesToCommitWhatWasNotWritten) {
   const ScratchFolder folder;
   PendingOutput output(folder.path("clip.mp4"));

@@ -229,6 +229,9 @@ TEST_F(BenchBaseline, RefusesWhatIsNoResult) {
   expect_refused(3, "no \"context\"", against("{}"));
   expect_refused(3, "another program", against(foreign.dump()));
   expect_refused(3, "cpu_time", against(textual.dump()));
+  json negative = results_;
+  negative["benchmarks"][0]["real_time"] = -1;
+  expect_refused(3, "a row whose real_time is -1", against(negative.dump()));
   expect_refused(3, "no object", against(flat.dump()));
   expect_refused(3, "found no JSON", against(std::string(1'000'000, '[')));
   json deep = results_;
@@ -238,6 +241,16 @@ TEST_F(BenchBaseline, RefusesWhatIsNoResult) {
   expect_refused(2, "its frames is", against(text));
   expect_refused(3, "nowhere.json",
                  job("bench", "encode", {"--baseline", folder_.path("nowhere.json")}));
+}
+
+TEST(ProfileBaseline, RefusesTimesThatCannotBe) {
+  const ScratchFolder folder;
+  json old = results_of("profile", "encode");
+  old["profile"]["total"]["seconds"] = -1;
+  const Finished run = zoetrope(
+      job("profile", "encode", {"--baseline", folder.write("old.json", old.dump()), "--quiet"}));
+  EXPECT_EQ(run.status, 3);
+  EXPECT_THAT(run.err, HasSubstr("found a step of -1 seconds"));
 }
 
 class ProfileRows : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {};

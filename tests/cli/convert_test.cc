@@ -67,6 +67,9 @@ TEST_F(ConvertCommand, RefusesWhatMeansNothing) {
   refused(2, "--dtype int8: expected float32, bfloat16 or float16",
           {"convert", "random:8", "-o", output_, "--dtype", "int8"});
   refused(2, "expected an output named", {"convert", "random:8", "-o", folder_.path("out")});
+  refused(3, "found a folder", {"convert", "random:8", "-o", ".", "--to", "gguf", "-y"});
+  refused(3, "this folder cannot be replaced",
+          {"convert", "random:8", "-o", folder_.path("."), "--to", "diffusers", "-y"});
   refused(4, "No such file", {"convert", folder_.path("none"), "-o", output_});
 }
 

@@ -30,15 +30,16 @@ const GoldenFile& golden() {
   return file;
 }
 
-// The tiny checkpoint with all of one tensor's values as large as they can be, and finite.
-std::string damaged_weights(const ScratchFolder& folder, const std::string& name) {
+// The tiny checkpoint with all of one tensor's values so large; as large as they can be.
+std::string damaged_weights(const ScratchFolder& folder, const std::string& name,
+                            float magnitude = 3e38F) {
   const auto checkpoint = open_checkpoint(data_file("wan_2.1_vae.safetensors"));
   std::vector<std::vector<float>> values;
   std::vector<NamedTensor> tensors;
   for (const TensorInfo& tensor : checkpoint->tensors()) {
     values.push_back(checkpoint->read(tensor.name));
     for (float& value : values.back()) {
-      if (tensor.name == name) value = std::copysign(3e38F, value);
+      if (tensor.name == name) value = std::copysign(magnitude, value);
     }
     NamedTensor named;
     named.name = tensor.name;
@@ -119,6 +120,41 @@ TEST_F(Debugging, CheckFiniteTellsBadWeightsAndTheFirstStep) {
                  plain);
 }
 
+TEST_F(Debugging, OutputsThatAreNotFiniteAreNoted) {
+  for (size_t i = 0; i < latent_.values.size(); ++i) {
+    if (i % 72 >= 24) latent_.values[i] = 2e38F;  // all but the first of three latent frames
+  }
+  write_npy(path("large.npy"), latent_);
+  for (const char* output : {"out.npy", "out.mkv"}) {
+    const Finished run = zoetrope_tiny(
+        {"decode", path("large.npy"), "-o", path(output), "--latent-scale", "normalized"});
+    EXPECT_EQ(run.status, 0) << run.err;
+    EXPECT_THAT(run.err, HasSubstr(fmt::format("note: {}: 36864 values came out NaN or infinite, "
+                                               "the first in frame 1: --check-finite tells why",
+                                               path(output))));
+  }
+  const Finished run = decode("large.npy", {"--json", "--quiet"});
+  EXPECT_EQ(json::parse(run.out, nullptr, false).at("not_finite"), 36864);
+  EXPECT_EQ(run.err, "");
+  EXPECT_THAT(decode("latent.npy", {}).err, Not(HasSubstr("NaN")));
+  const std::string weights = damaged_weights(folder_, "encoder.middle.0.residual.2.weight");
+  const Finished encoded =
+      zoetrope({"encode", path("video.npy"), "-o", path("out.safetensors"), "--weights", weights});
+  EXPECT_THAT(encoded.err, HasSubstr("the first in frame 0: --check-finite"));
+}
+
+TEST_F(Debugging, CheckFiniteTellsWhatOverflowsInANorm) {
+  const std::string weights = damaged_weights(folder_, "decoder.middle.0.residual.6.weight", 1e25F);
+  const Words words = {"decode",        path("latent.npy"), "-o",
+                       path("out.npy"), "--quiet",          "--weights",
+                       weights,         "--dtype",          "float32"};
+  EXPECT_EQ(zoetrope(words).status, 0);
+  Words checked = words;
+  checked[3] = path("checked.npy");
+  checked.emplace_back("--check-finite");
+  expect_failure(folder_.path(), 4, "which norms turn to zeros, is decoder.middle.0", checked);
+}
+
 TEST_F(Debugging, CheckFiniteNamesTheInputAmongMany) {
   latent_.values[0] = 2e38F;
   write_npy(path("infinite.npy"), latent_);
@@ -167,9 +203,10 @@ TEST_F(Debugging, DumpRefusesWhatMeansNothing) {
   expect_failure(folder_.path(), 2, "belong together", words({"--steps", "*"}));
   expect_failure(folder_.path(), 3, "found a file", words({"--dump", video, "--steps", "*"}));
   expect_failure(folder_.path(), 3, "an empty folder", words({"--dump", path(""), "--steps", "*"}));
-  const Finished none = zoetrope(words({"--dump", path("new"), "--steps", "decoder.midle.*"}));
+  const Finished none = zoetrope(words({"--dump", path("new"), "--steps", "decoder.midle.0.*"}));
   EXPECT_EQ(none.status, 2);
-  EXPECT_THAT(none.err, HasSubstr("--steps decoder.midle.*: matches no step"));
+  EXPECT_THAT(none.err, HasSubstr("--steps decoder.midle.0.*: matches no step; names near it: "
+                                  "decoder.middle.0.residual."));
   EXPECT_THAT(names_in(path("new")), IsEmpty());
   const Finished many = zoetrope_tiny({"decode", path("latent.npy"), path("latent.npy"), "-o",
                                        path("{}.out.npy"), "--dump", path("e"), "--steps", "*"});
@@ -265,11 +302,14 @@ TEST(Check, RefusesWhatMeansNothing) {
   refuse(2, "both sides are float32 on cpu", {"--dtype", "float32", "--device", "cpu"});
   refuse(2, "both sides are bfloat16 on cpu", {"--against", "bfloat16", "--device", "cpu"});
   refuse(2, "--against int8: expected", {"--against", "int8"});
-  refuse(2, "expected multiples of 8", {"--size", "20x24"});
+  refuse(2, "multiples of 8", {"--size", "20x24"});
   refuse(2, "--tolerance -1", {"--tolerance=-1"});
+  refuse(2, "expected one type and one device", {"--against", "cpu,float32,bfloat16"});
   refuse(2, "--disable-pass nothing", {"--disable-pass", "nothing"});
   refuse(2, "one argument too many", {"a.mp4", "b.mp4"});
   refuse(3, "nowhere.mp4", {folder.path("nowhere.mp4")});
+  refuse(6, "is values of steps that are compared; use a smaller --size",
+         {"--size", "65536x65536", "--frames", "1"});
   expect_failure(folder.path(), 2, "no weights", {"check"});
 }
 

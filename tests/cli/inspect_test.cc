@@ -57,6 +57,7 @@ TEST(Inspect, RefusesWhatMeansNothing) {
   fails("found decode", {"--plan", "decode"});
   fails("fold-linear", {"--pass", "fold"});
   fails("not both", {"--plan", "decode.next", "--pass", "fuse-norm"});
+  fails("--tensors lists those of a checkpoint", {"--plan", "decode.next", "--tensors"});
   fails("only with --plan", {"--size", "64x64"});
   fails("only with --plan", {"--graph", "decode.next", "--frames", "9"});
   fails("only with --plan or --graph", {"--target", "cpu-avx2"});

@@ -80,11 +80,19 @@ TEST_F(Compile, RefusesWhatCannotBe) {
   fails(2, "no output", {"compile", "--weights", "random:8"});
   fails(2, "no weights", {"compile", "-o", other});
   fails(2, "cpu-avx2", {"compile", "--weights", "random:8", "-o", other, "--target", "pentium"});
+  fails(2, "--decode-dtype float32: that half is left out by --only encode",
+        {"compile", "--weights", "random:8", "-o", other, "--only", "encode", "--decode-dtype",
+         "float32"});
   fails(2, "--only", {"compile", "--weights", "random:8", "-o", other, "--only", "both"});
   fails(
       2, "give one of them",
       {"compile", "--weights", "random:8", "-o", other, "--target", "cpu-avx2", "--device", "cpu"});
-  fails(2, "a module already", {"compile", "--weights", module, "-o", other});
+  fails(5, "a module, whose weights are packed: compile the checkpoint",
+        {"compile", "--weights", module, "-o", other});
+  fails(5, "a module, whose weights are packed: check the checkpoint",
+        {"check", "--weights", module});
+  fails(5, "a module, whose weights are packed: convert the checkpoint",
+        {"convert", module, "-o", folder_.path("out.gguf")});
   fails(3, "add -y", {"compile", "--weights", "random:8", "-o", module});
   fails(3, "a folder", {"compile", "--weights", "random:8", "-o", folder_.path()});
   fails(4, "/none", {"compile", "--weights", "/none", "-o", other});

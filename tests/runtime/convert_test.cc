@@ -247,6 +247,16 @@ TEST(Convert, ReportsProgressAndStopsWhenAsked) {
   EXPECT_EQ(names, 1U);
 }
 
+TEST(Convert, CountsValuesThatAreNotFinite) {
+  const ScratchFolder folder;
+  EXPECT_EQ(convert(kPth, folder.path("a.gguf")).not_finite, 0);
+  const Conversion odd = convert(other_model(folder, NAN), folder.path("o.irpa"));
+  EXPECT_EQ(odd.not_finite, 1);
+  EXPECT_EQ(
+      convert(folder.path("o.irpa"), folder.path("o.gguf"), {.dtype = DType::kFloat16}).not_finite,
+      1);
+}
+
 TEST(Convert, RefusesModules) {
   const ScratchFolder folder;
   write_module("random:1", folder.path("m.zoe"), {.target = "cpu-sse4"});
