@@ -100,9 +100,9 @@ TEST(SafetensorsWriter, KeepsMetadataToTheByte) {
 TEST(SafetensorsWriter, ReportsAFullDisk) {
   std::vector<float> data(100'000);
   const auto write = [&] { write_safetensors("/dev/full", {tensor_of("t", data, {100'000})}, {}); };
-  EXPECT_THAT(refusal(ErrorCode::kIo, write), HasSubstr("No space left"));
+  EXPECT_THAT(refusal(ErrorCode::kIo, write), HasSubstr("the disk is full"));
   const auto write_little = [] { write_safetensors("/dev/full", {}, {}); };  // fails at the end
-  EXPECT_THAT(refusal(ErrorCode::kIo, write_little), HasSubstr("No space left"));
+  EXPECT_THAT(refusal(ErrorCode::kIo, write_little), HasSubstr("the disk is full"));
 }
 
 TEST(SafetensorsWriter, ReportsAFolderThatIsMissing) {

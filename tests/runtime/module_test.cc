@@ -222,8 +222,8 @@ TEST_F(Module, RefusesOptionsThatContradictIt) {
 TEST_F(Module, IsNotCompiledAgain) {
   const std::string path = write({.device = "cpu"});
   EXPECT_THAT(
-      refusal(ErrorCode::kInvalidArgument, [&] { write_module(path, folder_.path("again.zoe")); }),
-      HasSubstr("a module already"));
+      refusal(ErrorCode::kUnsupported, [&] { write_module(path, folder_.path("again.zoe")); }),
+      HasSubstr("compile the checkpoint that it was made from"));
 }
 
 TEST_F(Module, LeavesNothingWhenItFails) {
