@@ -191,10 +191,13 @@ def print_table(job: dict[str, Any], result: dict[str, Any]) -> None:
     print(f"\nZoetrope is {result['times_as_fast']:.2f} times as fast")
 
 
-def measured_command(arguments: list[str], output: pathlib.Path) -> str:
+def measured_command(arguments: list[str]) -> str:
     """Without where the line goes."""
-    left_out = {"--output", str(output), f"--output={output}"}
-    return measurement.command_line([word for word in arguments if word not in left_out])
+    words = []
+    for before, word in zip(["", *arguments], arguments):
+        if before != "--output" and word.partition("=")[0] != "--output":
+            words.append(word)
+    return measurement.command_line(words)
 
 
 def parse_size(text: str) -> tuple[int, int]:
@@ -207,7 +210,9 @@ def parse_size(text: str) -> tuple[int, int]:
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     add = parser.add_argument
     add("coding", choices=["encode", "decode"])
@@ -240,7 +245,7 @@ def main() -> None:
         return
     heading = {
         "kind": "torch",
-        "command": measured_command(sys.argv, options.output),
+        "command": measured_command(sys.argv),
         "commit": measurement.commit(),
         "machine": measurement.machine(job["device"]),
         "context": {"load_avg": load},

@@ -40,8 +40,9 @@ MODEL = """
 
 `zoetrope bench`: medians, and in brackets the coefficient of variation. TFLOP/s count the published
 model's arithmetic, so what is saved counts as done; the peak is a loop of the machine's best
-instruction on registers, timed in the same run. Peak memory is what is resident; on a GPU what the
-model allocated there, and in brackets what the driver counts as taken, tensors and kernels included.
+instruction on registers, timed in the same run: a GPU's moves with its clock, so shares of it from
+different rows do not compare. Peak memory is what is resident; on a GPU what the model allocated
+there, and in brackets what the driver counts as taken, tensors and kernels included.
 """
 
 TORCH = """
@@ -56,8 +57,8 @@ SWEEP = """
 ## How cost and memory grow
 
 `zoetrope bench --sweep`: every frame count at every size, one run each. Time grows with frames
-times pixels. Memory is the process's peak on a CPU, and on a GPU what a Stream takes there, weights
-included, which uses spare memory for more latent frames a step. It does not grow with frames.
+times pixels, memory with pixels alone. On a CPU it is the process's peak. On a GPU it is what a
+Stream takes there, weights included: small videos have more latent frames a step.
 """
 
 KERNELS = """

@@ -51,8 +51,8 @@ struct EncodeOutputs {
 
 // NaN and infinity that a Stream gave, before values are clamped and rounded to the output's type.
 struct NotFinite {
-  int64_t values = 0;
-  int64_t first_frame = -1;  // with such a value, of the video or of its latents; -1: none
+  int64_t values = 0;        // of all outputs together
+  int64_t first_frame = -1;  // that has one, from 0: of the video, or an encoder's latent frame
 };
 
 class ZOETROPE_API EncodeStream {
@@ -71,7 +71,9 @@ class ZOETROPE_API EncodeStream {
   // 3 frames are held back. After any Error the Stream must be reset() or restore()d.
   void push(const TensorView& frames, const EncodeOutputs& outputs);
 
-  // In all outputs of this video, since it began or restore() was called. Waits for the device.
+  // In all outputs of this video, since it began or restore() was called; latent, mean and logvar
+  // count each. Ask before finish() or reset(), which forget it. Waits for the device; throws
+  // kDevice if that failed.
   NotFinite not_finite() const;
 
   // Ends the video and makes the Stream ready for another. Returns the number of video frames that
@@ -109,7 +111,8 @@ class ZOETROPE_API DecodeStream {
   // LatentScale. `video`: ready(n) frames in the Stream's VideoFormat.
   void push(const TensorView& latents, const TensorView& video);
 
-  // In the frames of this video, since it began or restore() was called. Waits for the device.
+  // In the frames of this video, since it began or restore() was called. Ask before finish() or
+  // reset(), which forget it. Waits for the device; throws kDevice if that failed.
   NotFinite not_finite() const;
 
   // Ends the video and makes the Stream ready for another. Returns 0: nothing is held back.

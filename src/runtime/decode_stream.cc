@@ -33,8 +33,8 @@ void DecodeStream::Implementation::load_latents(const TensorView& latents, int64
 
 void DecodeStream::Implementation::store_frames(const TensorView& value, const TensorView& video,
                                                 int64_t begin) const {
-  const int64_t done = core.frames_done();  // 0 for images, too
-  const int64_t first_frame = done == 0 ? begin : 1 + (done - 1) * core.info().temporal_stride;
+  const int64_t done = core.frames_done();
+  const int64_t first_frame = done == 0 ? 0 : 1 + (done - 1) * core.info().temporal_stride;
   core.queue().copy_edge({.from = value,
                           .to = slice_frames(video, begin, value.shape[0]),
                           .from_range = Range::kSigned,

@@ -82,7 +82,7 @@ void EncodeStream::Implementation::store_outputs(const TensorView& value,
                      .scale = {},
                      .offset = {},
                      .tally = core.tally(),
-                     .first_frame = core.at_start() ? begin : core.frames_done()};
+                     .first_frame = core.frames_done()};
     if (scaled != nullptr) {
       edge.scale = scaled->scale;
       edge.offset = scaled->offset;

@@ -175,7 +175,7 @@ NotFinite StreamCore::not_finite() const {
   queue_->copy_to_host(&tally, tally_->data(), sizeof(tally));
   if (tally.values == 0) return {};
   return {.values = static_cast<int64_t>(tally.values),
-          .first_frame = static_cast<int64_t>(NotFiniteTally::kFrameEnd - tally.frames_left)};
+          .first_frame = static_cast<int64_t>(NotFiniteTally::kEnd - tally.left)};
 }
 
 std::byte* StreamCore::history(const std::string& name) const {

@@ -185,11 +185,11 @@ TEST(EdgeCopy, TalliesWhatIsNotFiniteBeforeItIsClamped) {
                        .first_frame = 10};
   run(args);
   EXPECT_EQ(tally.values, 3U);
-  EXPECT_EQ(NotFiniteTally::kFrameEnd - tally.frames_left, 12U);
+  EXPECT_EQ(NotFiniteTally::kEnd - tally.left, 12U);
   args.first_frame = 5;
   run(args);
   EXPECT_EQ(tally.values, 6U);
-  EXPECT_EQ(NotFiniteTally::kFrameEnd - tally.frames_left, 7U);
+  EXPECT_EQ(NotFiniteTally::kEnd - tally.left, 7U);
   args.tally = nullptr;
   run(args);
   const std::vector<float> scale = {3e38F};

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <span>
 #include <stop_token>
 #include <thread>
@@ -83,6 +85,39 @@ TEST(CudaStreams, LaunchWhatCannotBeCaptured) {
       EXPECT_EQ(decode(stream, {1, 2, 2, 2, 2}), expected) << i << " " << j;
     }
   }
+}
+
+// Frames of 768 KiB go to the host a few at a time, to the device all at once.
+TEST(CudaStreams, CountWhatIsNotFinite) {
+  ZOETROPE_NEEDS_GPU();
+  constexpr int64_t kSide = 256;
+  constexpr int64_t kFrameValues = kSide * kSide * 3;
+  std::vector<float> latents(16 * 3 * 32 * 32, 0.5F);
+  std::fill(latents.begin() + 2 * 16 * 32 * 32, latents.end(), NAN);  // the third latent frame
+  std::vector<float> video(9 * kFrameValues);
+  const DeviceBytes on_device(std::vector<std::byte>(video.size() * sizeof(float)));
+  DecodeStream stream = model().open_decode(
+      {.height = kSide,
+       .width = kSide,
+       .video = {.layout = Layout::kTHWC, .range = Range::kSigned, .dtype = DType::kFloat32},
+       .frames_per_step = 2});
+  const TensorView input = {.data = latents.data(),
+                            .dtype = DType::kFloat32,
+                            .shape = {16, 3, 32, 32},
+                            .strides = {32 * 32, 16 * 32 * 32, 32, 1}};
+  TensorView output = {
+      .data = video.data(), .dtype = DType::kFloat32, .shape = {9, kSide, kSide, 3}};
+  const auto expect_four_frames = [&] {
+    stream.push(input, output);
+    EXPECT_EQ(stream.not_finite().values, 4 * kFrameValues);
+    EXPECT_EQ(stream.not_finite().first_frame, 5);
+    stream.reset();
+    EXPECT_EQ(stream.not_finite().values, 0);
+  };
+  expect_four_frames();
+  output.data = on_device.data();
+  output.device = {.kind = DeviceKind::kCuda};
+  expect_four_frames();
 }
 
 TEST(CudaStreams, GoOnFromACloneAndFromAState) {

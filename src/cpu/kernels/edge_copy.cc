@@ -146,8 +146,8 @@ void check(const EdgeCopyArgs& args) {
 // Rows are copied by several threads at once.
 void add(NotFiniteTally& tally, int64_t frame, int64_t values) {
   std::atomic_ref(tally.values).fetch_add(static_cast<uint64_t>(values));
-  const uint64_t left = NotFiniteTally::kFrameEnd - static_cast<uint64_t>(frame);
-  const std::atomic_ref most(tally.frames_left);
+  const uint64_t left = NotFiniteTally::kEnd - static_cast<uint64_t>(frame);
+  const std::atomic_ref most(tally.left);
   for (uint64_t now = most.load(); now < left && !most.compare_exchange_weak(now, left);) {
   }
 }

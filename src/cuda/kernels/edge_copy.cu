@@ -36,8 +36,8 @@ __device__ void write(const StridedTensor& tensor, int64_t index, float value) {
 __device__ void add(NotFiniteTally& tally, int64_t frame) {
   static_assert(sizeof(unsigned long long) == sizeof(uint64_t));
   atomicAdd(reinterpret_cast<unsigned long long*>(&tally.values), 1ULL);
-  atomicMax(reinterpret_cast<unsigned long long*>(&tally.frames_left),
-            static_cast<unsigned long long>(NotFiniteTally::kFrameEnd) -
+  atomicMax(reinterpret_cast<unsigned long long*>(&tally.left),
+            static_cast<unsigned long long>(NotFiniteTally::kEnd) -
                 static_cast<unsigned long long>(frame));
 }
 
