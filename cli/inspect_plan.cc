@@ -116,11 +116,8 @@ Json to_json(const BufferDescription& buffer) {
 }
 
 Json to_json(const MemoryNeeded& memory) {
-  return {{"weights", memory.weights},
-          {"state", memory.state},
-          {"arena", memory.arena},
-          {"staging", memory.staging},
-          {"total", memory.total()}};
+  return {{"weights", memory.weights}, {"state", memory.state},     {"arena", memory.arena},
+          {"staging", memory.staging}, {"scratch", memory.scratch}, {"total", memory.total()}};
 }
 
 Json to_json(const std::string& file, const PlanDescription& plan, const PlanRequest& request) {
@@ -169,9 +166,9 @@ void print_totals(const PlanDescription& plan, const PlanRequest& request) {
   print_row(
       "memory",
       fmt::format("{:.1f} MiB: weights {:.1f}, histories {:.1f}, values {:.1f}, frames held "
-                  "back {:.1f}",
+                  "back {:.1f}, scratch {:.1f}",
                   mebibytes(memory.total()), mebibytes(memory.weights), mebibytes(memory.state),
-                  mebibytes(memory.arena), mebibytes(memory.staging)));
+                  mebibytes(memory.arena), mebibytes(memory.staging), mebibytes(memory.scratch)));
 }
 
 void print_segments(const PlanDescription& plan) {

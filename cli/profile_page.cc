@@ -97,11 +97,11 @@ std::string sentence(const ProfilePage& page) {
   return fmt::format(
       "<p>{} frames in {:.4g} s: {:.3g} frames/s. The published model's {:.4g} TFLOP at {:.4g} "
       "TFLOP/s are {:.1f} % of the measured peak of {:.4g} TFLOP/s. Memory: weights {:.1f} MiB, "
-      "histories {:.1f} MiB, values {:.1f} MiB, staging {:.1f} MiB.</p>\n",
+      "histories {:.1f} MiB, values {:.1f} MiB, staging {:.1f} MiB, scratch {:.1f} MiB.</p>\n",
       page.job.frames(), seconds, static_cast<double>(page.job.frames()) / seconds,
       page.job.arithmetic() / 1e12, rate / 1e12, 100 * rate / page.roofline.flops,
       page.roofline.flops / 1e12, mebibytes(memory.weights), mebibytes(memory.state),
-      mebibytes(memory.arena), mebibytes(memory.staging));
+      mebibytes(memory.arena), mebibytes(memory.staging), mebibytes(memory.scratch));
 }
 
 // Headings that begin with "<" are set to the left.

@@ -36,6 +36,9 @@ class Conv {
     args_.weight = weight_.data();
     args_.bias = problem_.bias.data();
     args_.y = y_.data();
+    scratch_ = AlignedBytes(bench_pool().threads() * kernel.scratch_floats(args_) *
+                            size_of(DType::kFloat32));
+    args_.scratch = reinterpret_cast<float*>(scratch_.data());
     if (shape.epilogues) prepare_epilogues(shape.c_shortcut);
   }
 
@@ -108,6 +111,7 @@ class Conv {
   cpu::Conv3dArgs args_;
   std::vector<float> gamma_;
   AlignedBytes x_, history_, weight_, y_, activated_, residual_, shortcut_, shortcut_weight_;
+  AlignedBytes scratch_;
 };
 
 // In turn with oneDNN's conv if `beside`.

@@ -69,7 +69,8 @@ struct MemoryNeeded {
   int64_t state = 0;    // histories
   int64_t arena = 0;    // values of one step
   int64_t staging = 0;  // frames held at the edges
-  int64_t total() const { return weights + state + arena + staging; }
+  int64_t scratch = 0;  // of threads: sums under way; 0 on a GPU
+  int64_t total() const { return weights + state + arena + staging + scratch; }
 };
 
 // Bytes of a GPU's memory; 0 on the CPU.

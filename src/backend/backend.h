@@ -25,6 +25,9 @@ class Backend {
   // Frames per step that suit the device when memory does not matter.
   virtual int64_t default_frames_per_step() const = 0;
 
+  // That share a step's work.
+  virtual int threads() const { return 1; }
+
   // Bytes that the device has in all.
   virtual int64_t memory_capacity() const = 0;
 

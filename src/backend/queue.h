@@ -32,6 +32,7 @@ struct Launch {
   std::vector<std::byte*> buffers;          // by index in Plan::buffers; null: not kept, as a
                                             // history when images are coded in a batch
   std::vector<const std::byte*> constants;  // by index in Plan::constants
+  std::byte* scratch = nullptr;             // Target::scratch_bytes
 
   bool operator==(const Launch&) const = default;
 };

@@ -55,6 +55,10 @@ class Target {
   virtual std::vector<std::byte> pack(const std::string& layout, const std::vector<int64_t>& shape,
                                       const std::vector<float>& values) const = 0;
 
+  // Bytes that kernels of the Plan need while one runs on so many threads, beyond its buffers, for
+  // any video.
+  virtual int64_t scratch_bytes(const Plan& /*plan*/, int /*threads*/) const { return 0; }
+
  protected:
   // packed_bytes() of kPlainLayout.
   static int64_t plain_bytes(const std::vector<int64_t>& shape) {

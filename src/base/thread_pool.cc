@@ -45,8 +45,12 @@ struct ThreadPool::Loop {
   std::exception_ptr error;
 };
 
+int ThreadPool::count(int threads) {
+  return threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
 ThreadPool::ThreadPool(int threads) {
-  if (threads <= 0) threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  threads = count(threads);
   workers_.reserve(static_cast<size_t>(threads) - 1);
   try {
     for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });

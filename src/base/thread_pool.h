@@ -26,6 +26,9 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
+  // How many there are where the system gives what is asked for.
+  static int count(int threads);
+
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
   // Calls item(i) once for each i in [0, count), on the caller and the workers, and returns when

@@ -84,6 +84,7 @@ class CpuBackend : public Backend {
 
   const Target& target() const override { return target_; }
   int64_t default_frames_per_step() const override { return 1; }
+  int threads() const override { return pool_.threads(); }
   int64_t memory_capacity() const override { return total_memory(); }
 
   double measure_peak_flops(DType operands) const override {

@@ -69,7 +69,8 @@ class StepRun : StepOperands {
                              .y_float32 = y.dtype == DType::kFloat32,
                              .out_height = out.height,
                              .out_width = out.width,
-                             .c_out = out.channels};
+                             .c_out = out.channels,
+                             .scratch = reinterpret_cast<float*>(context_.launch.scratch)};
     row(context_.target.conv3d(step().kernel)).run(args, context_.pool, context_.control);
   }
 

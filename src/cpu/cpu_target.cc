@@ -208,6 +208,22 @@ std::vector<std::byte> CpuTarget::pack(const std::string& layout, const std::vec
   return bytes;
 }
 
+int64_t CpuTarget::scratch_bytes(const Plan& plan, int threads) const {
+  const auto channels = [&](const Step& step, const char* role) {
+    const auto found = step.buffers.find(role);
+    if (found == step.buffers.end()) return int64_t{0};
+    return plan.buffers[static_cast<size_t>(found->second)].extent.channels;
+  };
+  int64_t most = 0;
+  for (const Step& step : plan.steps) {
+    const Conv3dKernel* kernel = step.op == "conv" ? conv3d(step.kernel) : nullptr;
+    if (kernel == nullptr) continue;
+    const int64_t c_out = std::max(channels(step, "y"), channels(step, "activated"));
+    most = std::max(most, kernel->scratch_floats({.c_in = channels(step, "x"), .c_out = c_out}));
+  }
+  return most * threads * size_of(DType::kFloat32);
+}
+
 namespace {
 
 // With kernels for float32 among `kernels`, best first, as Highway's bits.

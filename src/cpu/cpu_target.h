@@ -32,6 +32,7 @@ class CpuTarget : public Target {
   int64_t packed_bytes(const std::string& layout, const std::vector<int64_t>& shape) const override;
   std::vector<std::byte> pack(const std::string& layout, const std::vector<int64_t>& shape,
                               const std::vector<float>& values) const override;
+  int64_t scratch_bytes(const Plan& plan, int threads) const override;
 
   // "AVX3"
   std::string instruction_set_name() const;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/fail.h"
+#include "base/thread_pool.h"
 #include "base/utf8.h"
 #include "compiler/memory_plan.h"
 #include "compiler/pipeline.h"
@@ -180,6 +181,8 @@ class PlanDescriber {
           (info.temporal_stride - 1) *
           staged_frame_bytes(codec.next.plan, request_.height, request_.width);
     }
+    description.memory.scratch = scratch_bytes(*half_.target, codec.first.plan, codec.next.plan,
+                                               ThreadPool::count(half_.options.threads));
     std::map<std::string, int64_t> weights;
     for (const PlannedEntry* entry : {&codec.first, &codec.next}) {
       for (const PackedConstant& constant : entry->plan.constants) {

@@ -44,6 +44,10 @@ MemoryNeeded plan_memory(const Plan& first, const Plan& next, int64_t n, int64_t
           .arena = std::max(alone.arena_bytes, together.arena_bytes)};
 }
 
+int64_t scratch_bytes(const Target& target, const Plan& first, const Plan& next, int threads) {
+  return std::max(target.scratch_bytes(first, threads), target.scratch_bytes(next, threads));
+}
+
 const Extent& input_extent(const Plan& plan) {
   return plan.buffers[static_cast<size_t>(plan.input)].extent;
 }
@@ -77,6 +81,8 @@ StreamSizes stream_sizes(const Autoencoder::Implementation& model, const Codec& 
     memory.weights = model.constants->bytes();
     memory.staging =
         staging_frames * staged_frame_bytes(codec.next.plan, options.height, options.width);
+    memory.scratch = scratch_bytes(model.backend->target(), codec.first.plan, codec.next.plan,
+                                   model.backend->threads());
     if (memory.total() <= (n > 1 ? budget : limit)) return {.frames_per_step = n, .memory = memory};
     if (n > 1) continue;
     fail(ErrorCode::kOutOfMemory,
@@ -116,6 +122,7 @@ StreamCore::StreamCore(std::shared_ptr<const Autoencoder::Implementation> model,
   arena_ = queue_->allocate(sizes_.memory.arena);
   staging_ = queue_->allocate(sizes_.memory.staging);
   tally_ = queue_->allocate(sizeof(NotFiniteTally));
+  scratch_ = queue_->allocate(sizes_.memory.scratch);
   reset();
 }
 
@@ -130,6 +137,7 @@ StreamCore::StreamCore(const StreamCore& other)
       arena_(queue_->allocate(sizes_.memory.arena)),
       staging_(queue_->allocate(sizes_.memory.staging)),
       tally_(queue_->allocate(sizeof(NotFiniteTally))),
+      scratch_(queue_->allocate(sizes_.memory.scratch)),
       histories_(other.histories_),
       frames_done_(other.frames_done_),
       broken_(other.broken_) {
@@ -191,7 +199,8 @@ Launch StreamCore::make_launch(const Program& program, int64_t n, bool keep_hist
                    .height = options_.height,
                    .width = options_.width,
                    .buffers = {},
-                   .constants = program.constants};
+                   .constants = program.constants,
+                   .scratch = scratch_->data()};
   for (size_t i = 0; i < program.plan.buffers.size(); ++i) {
     const Buffer& buffer = program.plan.buffers[i];
     const bool state = buffer.kind == BufferKind::kState;

@@ -40,6 +40,9 @@ double model_flops(const graph::Graph& model, int64_t height, int64_t width);
 MemoryNeeded plan_memory(const Plan& first, const Plan& next, int64_t n, int64_t height,
                          int64_t width);
 
+// Target::scratch_bytes of both entries of a Stream.
+int64_t scratch_bytes(const Target& target, const Plan& first, const Plan& next, int threads);
+
 // Bytes of a video frame in the type that the entry `next` reads.
 int64_t staged_frame_bytes(const Plan& next, int64_t height, int64_t width);
 
@@ -162,6 +165,7 @@ class StreamCore {
   std::unique_ptr<Memory> arena_;
   std::unique_ptr<Memory> staging_;
   std::unique_ptr<Memory> tally_;
+  std::unique_ptr<Memory> scratch_;
   std::map<std::string, int64_t> histories_;  // name -> offset in state_
   int64_t frames_done_ = 0;
   int64_t steps_done_ = 0;  // of the current push

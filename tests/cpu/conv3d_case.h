@@ -106,8 +106,10 @@ class ConvCase {
       args.residual = activated.data();
     }
     ThreadPool pool(threads);
+    GuardedArray scratch(DType::kFloat32, pool.threads() * kernel.scratch_floats(args));
+    args.scratch = scratch.floats();
     kernel.run(args, pool, control);
-    EXPECT_TRUE(y.guards_hold() && activated.guards_hold());
+    EXPECT_TRUE(y.guards_hold() && activated.guards_hold() && scratch.guards_hold());
     ConvResult result;
     if (extras.raw) result.y = y.values();
     if (extras.norm) result.activated = activated.values();

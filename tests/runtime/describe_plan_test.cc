@@ -30,6 +30,7 @@ TEST(DescribePlan, NeedsWhatAStreamNeeds) {
   EXPECT_EQ(plan.memory.state, needed.state);
   EXPECT_EQ(plan.memory.arena, needed.arena);
   EXPECT_EQ(plan.memory.staging, needed.staging);
+  EXPECT_EQ(plan.memory.scratch, needed.scratch);
   EXPECT_DOUBLE_EQ(plan.video_published_flops, model.arithmetic_decode(size, 9));
 }
 

@@ -368,6 +368,18 @@ TEST(MemoryNeeded, IsWhatIsAllocated) {
   EXPECT_EQ(allocated, opened);
 }
 
+TEST(MemoryNeeded, CountsWhatEachThreadTakes) {
+  const auto needed_by = [](int threads) {
+    const Autoencoder loaded = Autoencoder::load("random:8", {.device = "cpu", .threads = threads});
+    return loaded.memory_needed_decode(options());
+  };
+  const MemoryNeeded one = needed_by(1);
+  const MemoryNeeded three = needed_by(3);
+  EXPECT_GT(one.scratch, 0);
+  EXPECT_EQ(three.scratch, 3 * one.scratch);
+  EXPECT_EQ(three.total() - one.total(), 2 * one.scratch);
+}
+
 TEST(Unload, KeepsNothingOnTheDeviceAndComesBack) {
   int64_t held = 0;
   LoadOptions load = {.device = "cpu", .threads = 1};

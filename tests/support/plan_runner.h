@@ -24,7 +24,7 @@ class PlanRunner {
   using Look = std::function<void(const std::string& name, const Array& value)>;
 
   PlanRunner(const Backend& backend, int64_t height, int64_t width)
-      : queue_(backend.open_queue({})), height_(height), width_(width) {}
+      : backend_(backend), queue_(backend.open_queue({})), height_(height), width_(width) {}
 
   // Histories are kept between calls, as in a Stream. Input and output are (frames, h, w, c).
   Array run(const Program& program, int64_t n, const Array& input, const Look& look = {}) {
@@ -32,8 +32,14 @@ class PlanRunner {
     const auto layout = compiler::memory_plan(plan, n, height_, width_);
     std::vector<float> arena(static_cast<size_t>(layout.arena_bytes) / sizeof(float) + 16,
                              std::numeric_limits<float>::quiet_NaN());
-    Launch launch = {
-        .n = n, .height = height_, .width = width_, .buffers = {}, .constants = program.constants};
+    const int64_t scratch_bytes = backend_.target().scratch_bytes(plan, backend_.threads());
+    std::vector<float> scratch(static_cast<size_t>(scratch_bytes) / sizeof(float) + 16);
+    Launch launch = {.n = n,
+                     .height = height_,
+                     .width = width_,
+                     .buffers = {},
+                     .constants = program.constants,
+                     .scratch = reinterpret_cast<std::byte*>(aligned(scratch))};
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
       launch.buffers.push_back(place(plan.buffers[i], arena, layout.offsets[i]));
     }
@@ -74,6 +80,7 @@ class PlanRunner {
     return array;
   }
 
+  const Backend& backend_;
   std::unique_ptr<Queue> queue_;
   int64_t height_;
   int64_t width_;

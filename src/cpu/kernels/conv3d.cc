@@ -29,7 +29,6 @@
 #include "cpu/kernels/conv3d_epilogue_inl.h"
 #include "cpu/kernels/conv3d_products_inl.h"
 #include "cpu/kernels/conv3d_winograd_inl.h"
-#include "hwy/aligned_allocator.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
@@ -40,34 +39,29 @@ namespace zoetrope::cpu {
 
 inline std::string no_refusal(const Conv3dArgs& /*args*/) { return ""; }
 
-// Room for the sums of as many items as run at a time.
-class SumBuffers {
+// A part of the scratch for each item that is under way.
+class Scratch {
  public:
-  SumBuffers(int64_t floats, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) {
-      free_.push_back(hwy::AllocateAligned<float>(static_cast<size_t>(floats)));
-      if (free_.back() == nullptr) {
-        fail(ErrorCode::kOutOfMemory, "conv3d: no memory for {} floats of sums; use fewer threads",
-             floats);
-      }
-    }
+  Scratch(float* data, int64_t floats, int count) {
+    ZOETROPE_CHECK(data != nullptr, "no scratch");
+    for (int64_t i = 0; i < count; ++i) free_.push_back(data + i * floats);
   }
 
-  hwy::AlignedFreeUniquePtr<float[]> take() {
+  float* take() {
     const std::lock_guard lock(mutex_);
-    hwy::AlignedFreeUniquePtr<float[]> buffer = std::move(free_.back());
+    float* part = free_.back();
     free_.pop_back();
-    return buffer;
+    return part;
   }
 
-  void give_back(hwy::AlignedFreeUniquePtr<float[]> buffer) {
+  void give_back(float* part) {
     const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(buffer));
+    free_.push_back(part);
   }
 
  private:
   std::mutex mutex_;
-  std::vector<hwy::AlignedFreeUniquePtr<float[]>> free_;
+  std::vector<float*> free_;
 };
 
 inline void prefetch_to_second_level(const void* address) { __builtin_prefetch(address, 0, 2); }
@@ -301,18 +295,26 @@ Conv3dTile tile_of() {
 }
 
 template <class Operands>
+int64_t scratch_floats(const Conv3dArgs& args) {
+  return conv3d_scratch(args, tile_of<Operands>());
+}
+
+template <class Operands>
 void run(const Conv3dArgs& args, ThreadPool& pool, const LoopControl& control) {
   check_conv3d(args);
   const Conv3dBlocks blocks = plan_conv3d(args, tile_of<Operands>(), pool.threads());
-  const int64_t items = blocks.items();
-  SumBuffers buffers(blocks.block_pixels * blocks.item_panels * kTileVectors * vector_lanes(),
-                     std::min<int64_t>(items, pool.threads()));
+  Scratch scratch(args.scratch, scratch_floats<Operands>(args), pool.threads());
   const auto item = [&](int64_t index) {
-    auto buffer = buffers.take();
-    run_item<Operands>(args, blocks, conv3d_item(blocks, index), buffer.get());
-    buffers.give_back(std::move(buffer));
+    float* buffer = scratch.take();
+    run_item<Operands>(args, blocks, conv3d_item(blocks, index), buffer);
+    scratch.give_back(buffer);
   };
-  pool.run(items, item, control);
+  pool.run(blocks.items(), item, control);
+}
+
+template <class Operands, int64_t kFrames>
+int64_t winograd_scratch_floats(const Conv3dArgs& args) {
+  return winograd_scratch(args, kFrames, tile_of<Operands>());
 }
 
 template <class Operands, int64_t kFrames>
@@ -321,11 +323,12 @@ void run_winograd(const Conv3dArgs& args, ThreadPool& pool, const LoopControl& c
   const std::string refusal = kFrames == 1 ? winograd_refusal(args) : winograd_time_refusal(args);
   ZOETROPE_CHECK(refusal.empty(), refusal);
   const WinogradBlocks blocks = plan_winograd(args, kFrames, tile_of<Operands>(), pool.threads());
-  SumBuffers buffers(blocks.floats(), std::min<int64_t>(blocks.items(), pool.threads()));
+  const int64_t floats = winograd_scratch_floats<Operands, kFrames>(args);
+  Scratch scratch(args.scratch, floats, pool.threads());
   const auto item = [&](int64_t index) {
-    auto buffer = buffers.take();
-    WinogradItem<Operands, kFrames>(args, blocks, index, buffer.get()).run();
-    buffers.give_back(std::move(buffer));
+    float* buffer = scratch.take();
+    WinogradItem<Operands, kFrames>(args, blocks, index, buffer).run();
+    scratch.give_back(buffer);
   };
   pool.run(blocks.items(), item, control);
 }
@@ -340,6 +343,7 @@ constexpr Conv3dKernel row(const char* name) {
           .panel_vectors = kTileVectors,
           .group = Operands::kGroup,
           .refusal = no_refusal,
+          .scratch_floats = scratch_floats<Operands>,
           .run = run<Operands>};
 }
 
@@ -349,6 +353,7 @@ constexpr Conv3dKernel winograd_row(const char* name, const char* layout) {
   Conv3dKernel kernel = row<Operands>(name);
   kernel.layout = layout;
   kernel.refusal = kFrames == 1 ? winograd_refusal : winograd_time_refusal;
+  kernel.scratch_floats = winograd_scratch_floats<Operands, kFrames>;
   kernel.run = run_winograd<Operands, kFrames>;
   return kernel;
 }

@@ -65,6 +65,8 @@ struct Conv3dArgs {
   int64_t out_height = 0;
   int64_t out_width = 0;
   int64_t c_out = 0;
+
+  float* scratch = nullptr;  // Conv3dKernel::scratch_floats for each thread, aligned to a line
 };
 
 // How a processor multiplies bfloat16.
@@ -87,6 +89,9 @@ struct Conv3dKernel {
   // Why it cannot run a conv, or empty. Reads the arguments' shape alone: taps, strides, padding,
   // store map, channels, and frames by what divides them.
   std::string (*refusal)(const Conv3dArgs& args);
+  // Floats that a thread needs for a conv of these channels, at most, whatever its size: a multiple
+  // of a line.
+  int64_t (*scratch_floats)(const Conv3dArgs& args);
   void (*run)(const Conv3dArgs& args, ThreadPool& pool, const LoopControl& control);
 
   // Bytes and content of the packed weight (filters, c_in, kernel_time, kernel_height,

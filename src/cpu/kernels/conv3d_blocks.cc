@@ -10,6 +10,8 @@
 namespace zoetrope::cpu {
 namespace {
 
+constexpr int64_t kLineFloats = 16;  // of a cache
+
 // Splits `count` into the fewest equal parts of at most `limit`, and returns a part's size.
 int64_t even_part(int64_t count, int64_t limit) {
   return divide_up(count, divide_up(count, std::max<int64_t>(limit, 1)));
@@ -17,6 +19,34 @@ int64_t even_part(int64_t count, int64_t limit) {
 
 int64_t channels_of_chunk(int64_t channels, const Conv3dTile& tile) {
   return round_up(even_part(channels, tile.chunk_depth), tile.group);
+}
+
+// Pixels of an item whose sums take `channels` each, at most: whole tiles.
+int64_t most_pixels(int64_t channels, const Conv3dTile& tile) {
+  const int64_t most = std::min(kBlockPixels, kBlockSums / channels / tile.rows * tile.rows);
+  return std::max(most, tile.rows);
+}
+
+// All but what a video's size decides.
+WinogradBlocks winograd_channels(const Conv3dArgs& args, int64_t frames, const Conv3dTile& tile) {
+  WinogradBlocks blocks;
+  blocks.frames = frames;
+  blocks.panels = divide_up(args.c_out, tile.panel_channels);
+  blocks.panel_channels = tile.panel_channels;
+  blocks.chunk_channels = channels_of_chunk(args.c_in, tile);
+  if (args.shortcut != nullptr) {
+    blocks.shortcut_channels = channels_of_chunk(args.c_shortcut, tile);
+  }
+  blocks.lanes = tile.lanes;
+  return blocks;
+}
+
+// 2x2 pixels of an item, at most.
+int64_t most_tiles(WinogradBlocks blocks) {
+  blocks.block_tiles = 1;
+  const int64_t floats_of_tile =
+      16 * (blocks.panels * blocks.panel_channels + blocks.chunk_channels) + blocks.totals();
+  return std::max(kWinogradFloats / floats_of_tile, kWinogradTiles);
 }
 
 int64_t parts_of(Conv3dStore store) {
@@ -61,6 +91,20 @@ void check_conv3d(const Conv3dArgs& args) {
                  "phases do not give twice the input's size");
 }
 
+// A norm, which waits for all of a pixel's sums, takes most.
+int64_t conv3d_scratch(const Conv3dArgs& args, const Conv3dTile& tile) {
+  const int64_t channels = round_up(args.c_out, tile.panel_channels);
+  const int64_t with_norm = most_pixels(channels, tile) * channels;
+  const int64_t without = most_pixels(tile.panel_channels, tile) * tile.panel_channels;
+  return round_up(std::max(with_norm, without), kLineFloats);
+}
+
+int64_t winograd_scratch(const Conv3dArgs& args, int64_t frames, const Conv3dTile& tile) {
+  WinogradBlocks blocks = winograd_channels(args, frames, tile);
+  blocks.block_tiles = round_up(most_tiles(blocks), tile.rows);
+  return round_up(blocks.floats(), kLineFloats);
+}
+
 Conv3dBlocks plan_conv3d(const Conv3dArgs& args, const Conv3dTile& tile, int threads) {
   const int64_t phases = args.store == Conv3dStore::kUpsamplePhases ? 2 : 1;
   Conv3dBlocks blocks;
@@ -80,10 +124,8 @@ Conv3dBlocks plan_conv3d(const Conv3dArgs& args, const Conv3dTile& tile, int thr
   const int64_t wanted_items = 4 * int64_t{threads};
   const int64_t items_of_block = blocks.parts * (blocks.panels / blocks.item_panels);
   const int64_t share = divide_up(blocks.pixels * items_of_block, wanted_items);
-  const int64_t sums = blocks.item_panels * tile.panel_channels;
-  const int64_t most = std::min(kBlockPixels, kBlockSums / sums / tile.rows * tile.rows);
-  const int64_t limit =
-      std::clamp(round_up(share, tile.rows), tile.rows, std::max(most, tile.rows));
+  const int64_t most = most_pixels(blocks.item_panels * tile.panel_channels, tile);
+  const int64_t limit = std::clamp(round_up(share, tile.rows), tile.rows, most);
   blocks.block_pixels = round_up(even_part(std::max<int64_t>(blocks.pixels, 1), limit), tile.rows);
   return blocks;
 }
@@ -120,26 +162,13 @@ int64_t WinogradBlocks::totals() const {
 
 WinogradBlocks plan_winograd(const Conv3dArgs& args, int64_t frames, const Conv3dTile& tile,
                              int threads) {
-  WinogradBlocks blocks;
-  blocks.frames = frames;
+  WinogradBlocks blocks = winograd_channels(args, frames, tile);
   blocks.tiles_high = divide_up(args.height, 2);
   blocks.tiles_wide = divide_up(args.width, 2);
   blocks.tiles = args.frames / frames * blocks.tiles_high * blocks.tiles_wide;
-  blocks.panels = divide_up(args.c_out, tile.panel_channels);
-  blocks.panel_channels = tile.panel_channels;
-  blocks.chunk_channels = channels_of_chunk(args.c_in, tile);
-  if (args.shortcut != nullptr) {
-    blocks.shortcut_channels = channels_of_chunk(args.c_shortcut, tile);
-  }
-  blocks.lanes = tile.lanes;
   // Small convs are cut finer, so that all threads finish together.
   const int64_t share = divide_up(blocks.tiles, 4 * int64_t{threads});
-  const int64_t floats_of_tile =
-      16 * (blocks.panels * blocks.panel_channels + blocks.chunk_channels);
-  blocks.block_tiles = 1;
-  const int64_t most = kWinogradFloats / (floats_of_tile + blocks.totals());
-  const int64_t limit =
-      std::min(std::max(share, kLeastWinogradTiles), std::max(most, kWinogradTiles));
+  const int64_t limit = std::min(std::max(share, kLeastWinogradTiles), most_tiles(blocks));
   blocks.block_tiles = round_up(even_part(std::max<int64_t>(blocks.tiles, 1), limit), tile.rows);
   return blocks;
 }

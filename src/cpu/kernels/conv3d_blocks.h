@@ -115,6 +115,10 @@ struct Conv3dTap {
 // Throws kInternal if the arguments contradict each other.
 void check_conv3d(const Conv3dArgs& args);
 
+// Conv3dKernel::scratch_floats.
+int64_t conv3d_scratch(const Conv3dArgs& args, const Conv3dTile& tile);
+int64_t winograd_scratch(const Conv3dArgs& args, int64_t frames, const Conv3dTile& tile);
+
 Conv3dBlocks plan_conv3d(const Conv3dArgs& args, const Conv3dTile& tile, int threads);
 
 // Why a conv cannot run by Winograd's F(2x2, 3x3), or empty. Reads what Conv3dKernel::refusal does.
