@@ -32,7 +32,8 @@ TEST(Inspect, ShowsThePlanOfAnEntry) {
   EXPECT_GT(plan["steps"].size(), 50U);
   EXPECT_EQ(plan["memory"]["total"], plan["memory"]["weights"].get<int64_t>() +
                                          plan["memory"]["state"].get<int64_t>() +
-                                         plan["memory"]["arena"].get<int64_t>());
+                                         plan["memory"]["arena"].get<int64_t>() +
+                                         plan["memory"]["scratch"].get<int64_t>());
 }
 
 TEST(Inspect, ShowsWhatAPassDoes) {
