@@ -2,6 +2,7 @@
 #include "base/machine.h"
 
 #include <malloc.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -52,6 +53,8 @@ int64_t bytes_of(const std::string& size) {
 }
 
 }  // namespace
+
+void prefer_huge_pages(void* data, size_t bytes) { madvise(data, bytes, MADV_HUGEPAGE); }
 
 std::string processor_name() {
   const std::string name = proc_entry("/proc/cpuinfo", "model name");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -33,6 +34,11 @@ std::vector<ProcessorCache> processor_caches();
 
 // Processes that want to run, averaged over 1, 5 and 15 minutes; 0 if the system does not say.
 std::array<double, 3> load_averages();
+
+// Asks for pages of 2 MiB where `data` covers them, which takes fewer walks of page tables; where
+// the system gives none, all is as before.
+void prefer_huge_pages(void* data, size_t bytes);
+inline constexpr size_t kHugePage = size_t{1} << 21;
 
 // Largest resident size of this process so far, in bytes (VmHWM).
 int64_t peak_resident_memory();

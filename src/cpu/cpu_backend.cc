@@ -23,11 +23,18 @@ namespace {
 
 constexpr size_t kAlignment = 64;  // a cache line, and the widest vector
 
+// Large memory in huge pages: convs walk lines of several frames at a time, each in pages of its
+// own.
+void* allocate_in_large_pages(size_t bytes, size_t alignment) {
+  if (bytes < 2 * kHugePage) return std::aligned_alloc(alignment, bytes);
+  void* data = std::aligned_alloc(kHugePage, bytes);
+  if (data != nullptr) prefer_huge_pages(data, bytes / kHugePage * kHugePage);
+  return data;
+}
+
 Allocator or_default(Allocator allocator) {
   if (allocator.allocate) return allocator;
-  return {.allocate = [](size_t bytes, size_t alignment) -> void* {
-            return std::aligned_alloc(alignment, bytes);
-          },
+  return {.allocate = allocate_in_large_pages,
           .deallocate = [](void* data, size_t /*bytes*/) { std::free(data); }};
 }
 
