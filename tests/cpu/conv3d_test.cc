@@ -29,6 +29,8 @@ std::vector<NamedShape> cases() {
       {"one row", shape({2, 1, 13}, {5, 97}, {3, 3, 3})},
       {"first frames, 16 to 50", shape({2, 3, 5}, {16, 50}, {3, 3, 3}, 2), false},
       {"RGB in", shape({2, 7, 11}, {3, 96}, {3, 3, 3})},
+      {"RGB in, lines in pieces", shape({1, 2, 251}, {3, 17}, {3, 3, 3})},
+      {"RGB in, per frame", shape({2, 4, 1}, {3, 7}, {1, 3, 3})},
       {"two vectors", shape({1, 5, 6}, {8, 32}, {3, 3, 3})},
       {"chunks of channels", with_shortcut_channels(shape({1, 4, 3}, {600, 20}, {3, 3, 3}), 600)},
       {"last chunk shorter", with_shortcut_channels(shape({1, 3, 3}, {577, 20}, {1, 3, 3}), 577)},
@@ -180,6 +182,11 @@ class Conv3d : public testing::TestWithParam<Conv3dKernel> {
 
   static bool takes(const Conv3dArgs& args) { return GetParam().refusal(args).empty(); }
 
+  // Of a conv that every kernel takes but those for few channels.
+  static int64_t channels(int64_t usual) {
+    return GetParam().refusal == cpu::rgb_refusal ? cpu::kRgbChannels : usual;
+  }
+
   ConvCase make(const Conv3dArgs& conv_shape, bool history, uint64_t seed) const {
     return {dtype(), conv_shape, history, seed};
   }
@@ -230,9 +237,9 @@ TEST_P(Conv3d, MatchesTheDefinition) {
 }
 
 TEST_P(Conv3d, LeavesOutAMissingBias) {
-  for (const Conv3dArgs& args :
-       {shape({2, 3, 4}, {9, 50}, {3, 3, 3}), interleaved(shape({1, 3, 4}, {5, 50}, {3, 3, 3})),
-        phases(shape({1, 3, 4}, {5, 50}, {3, 2, 2}))}) {
+  for (const Conv3dArgs& args : {shape({2, 3, 4}, {channels(9), 50}, {3, 3, 3}),
+                                 interleaved(shape({1, 3, 4}, {5, 50}, {3, 3, 3})),
+                                 phases(shape({1, 3, 4}, {5, 50}, {3, 2, 2}))}) {
     if (!takes(args)) continue;
     ConvCase conv = make(args, true, 1);
     conv.bias.clear();
@@ -242,7 +249,7 @@ TEST_P(Conv3d, LeavesOutAMissingBias) {
 
 TEST_P(Conv3d, GivesTheSameBitsInPlace) {
   for (const int64_t c_out : {3, 50, 96}) {
-    const ConvCase conv = make(shape({2, 3, 4}, {9, c_out}, {3, 3, 3}), true, 2);
+    const ConvCase conv = make(shape({2, 3, 4}, {channels(9), c_out}, {3, 3, 3}), true, 2);
     ConvExtras extras = kEverything;
     const ConvResult apart = conv.run(GetParam(), extras);
     for (const Alias alias : {Alias::kRaw, Alias::kActivated}) {
@@ -299,7 +306,7 @@ ConvCase piece_of(const ConvCase& whole, int64_t first, int64_t frames) {
 
 TEST_P(Conv3d, GivesTheSameBitsForAnyCutInTime) {
   for (const Conv3dArgs& whole_shape :
-       {shape({8, 5, 9}, {20, 50}, {3, 3, 3}), shape({8, 3, 2}, {20, 50}, {3, 1, 1}),
+       {shape({8, 5, 9}, {channels(20), 50}, {3, 3, 3}), shape({8, 3, 2}, {20, 50}, {3, 1, 1}),
         down_in_time(shape({8, 3, 3}, {130, 7}, {3, 1, 1})),
         interleaved(shape({8, 3, 3}, {20, 50}, {3, 1, 1})),
         phases(shape({8, 3, 3}, {20, 50}, {3, 2, 2}))}) {
@@ -335,8 +342,8 @@ std::vector<float> rows_of(const std::vector<float>& values, int64_t frames, int
 
 TEST_P(Conv3d, GivesTheSameBitsForAnyCutInSpace) {
   // Cuts are at even rows, as every tile that a device works on is.
-  constexpr int64_t kRows = 14, kFirst = 4, kCut = 8, kWidth = 11, kIn = 70, kOut = 50;
-  const ConvCase whole = make(shape({2, kRows, kWidth}, {kIn, kOut}, {3, 3, 3}), true, 5);
+  constexpr int64_t kRows = 14, kFirst = 4, kCut = 8, kWidth = 11, kOut = 50;
+  const ConvCase whole = make(shape({2, kRows, kWidth}, {channels(70), kOut}, {3, 3, 3}), true, 5);
   const std::vector<float> expected = whole.run(GetParam(), {}).y;
   ConvCase cut = whole;
   cut.x = rows_of(whole.x, 2, kRows, kFirst, kCut);
@@ -349,7 +356,7 @@ TEST_P(Conv3d, GivesTheSameBitsForAnyCutInSpace) {
 }
 
 TEST_P(Conv3d, SkipsZeroHistoryWithoutAnyDifference) {
-  const ConvCase skipping = make(shape({1, 5, 7}, {33, 50}, {3, 3, 3}, 2), false, 6);
+  const ConvCase skipping = make(shape({1, 5, 7}, {channels(33), 50}, {3, 3, 3}, 2), false, 6);
   if (pairs_frames(GetParam())) {
     EXPECT_FALSE(takes(skipping.shape));
     return;
@@ -361,7 +368,7 @@ TEST_P(Conv3d, SkipsZeroHistoryWithoutAnyDifference) {
 }
 
 TEST_P(Conv3d, PropagatesNaN) {
-  ConvCase conv = make(shape({2, 3, 3}, {8, 5}, {3, 3, 3}), true, 7);
+  ConvCase conv = make(shape({2, 3, 3}, {channels(8), 5}, {3, 3, 3}), true, 7);
   conv.x[0] = std::nanf("");
   const ConvResult result = conv.run(GetParam(), {.norm = true, .silu = true});
   for (const std::vector<float>& y : {result.y, result.activated}) {
@@ -372,7 +379,7 @@ TEST_P(Conv3d, PropagatesNaN) {
 }
 
 TEST_P(Conv3d, NormsZerosToZeros) {
-  ConvCase conv = make(shape({2, 2, 2}, {8, 20}, {3, 3, 3}), true, 8);
+  ConvCase conv = make(shape({2, 2, 2}, {channels(8), 20}, {3, 3, 3}), true, 8);
   std::ranges::fill(conv.x, 0.0F);
   std::ranges::fill(conv.history, 0.0F);
   conv.bias.clear();
@@ -380,7 +387,7 @@ TEST_P(Conv3d, NormsZerosToZeros) {
 }
 
 TEST_P(Conv3d, StopsWhenCancelled) {
-  const ConvCase conv = make(shape({2, 3, 3}, {8, 5}, {3, 3, 3}), true, 8);
+  const ConvCase conv = make(shape({2, 3, 3}, {channels(8), 5}, {3, 3, 3}), true, 8);
   try {
     conv.run(GetParam(), {}, 2, {.cancelled = [] { return true; }});
     FAIL() << "not cancelled";

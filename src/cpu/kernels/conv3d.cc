@@ -28,6 +28,7 @@
 // After foreach_target.h.
 #include "cpu/kernels/conv3d_epilogue_inl.h"
 #include "cpu/kernels/conv3d_products_inl.h"
+#include "cpu/kernels/conv3d_rgb_inl.h"
 #include "cpu/kernels/conv3d_winograd_inl.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
@@ -63,8 +64,6 @@ class Scratch {
   std::mutex mutex_;
   std::vector<float*> free_;
 };
-
-inline void prefetch_to_second_level(const void* address) { __builtin_prefetch(address, 0, 2); }
 
 }  // namespace zoetrope::cpu
 #endif
@@ -312,6 +311,26 @@ void run(const Conv3dArgs& args, ThreadPool& pool, const LoopControl& control) {
   pool.run(blocks.items(), item, control);
 }
 
+template <class Operands>
+int64_t rgb_scratch_floats(const Conv3dArgs& args) {
+  return rgb_scratch(args, tile_of<Operands>());
+}
+
+template <class Operands>
+void run_rgb(const Conv3dArgs& args, ThreadPool& pool, const LoopControl& control) {
+  check_conv3d(args);
+  const std::string refusal = rgb_refusal(args);
+  ZOETROPE_CHECK(refusal.empty(), refusal);
+  const RgbBlocks blocks = plan_rgb(args, tile_of<Operands>());
+  Scratch scratch(args.scratch, rgb_scratch_floats<Operands>(args), pool.threads());
+  const auto item = [&](int64_t index) {
+    float* buffer = scratch.take();
+    RgbItem<Operands>(args, blocks, index, buffer).run();
+    scratch.give_back(buffer);
+  };
+  pool.run(blocks.items, item, control);
+}
+
 template <class Operands, int64_t kFrames>
 int64_t winograd_scratch_floats(const Conv3dArgs& args) {
   return winograd_scratch(args, kFrames, tile_of<Operands>());
@@ -358,13 +377,26 @@ constexpr Conv3dKernel winograd_row(const char* name, const char* layout) {
   return kernel;
 }
 
+template <class Operands>
+constexpr Conv3dKernel rgb_row(const char* name, const char* layout) {
+  Conv3dKernel kernel = row<Operands>(name);
+  kernel.layout = layout;
+  kernel.refusal = rgb_refusal;
+  kernel.scratch_floats = rgb_scratch_floats<Operands>;
+  kernel.run = run_rgb<Operands>;
+  return kernel;
+}
+
 constexpr auto kName = row_name("conv3d_f32_", HWY_STR(HWY_NAMESPACE));
+constexpr auto kRgbName = row_name("conv3d_f32_rgb_", HWY_STR(HWY_NAMESPACE));
 constexpr auto kWinogradName = row_name("conv3d_f32_winograd_", HWY_STR(HWY_NAMESPACE));
 constexpr auto kWinogradTimeName = row_name("conv3d_f32_winograd3d_", HWY_STR(HWY_NAMESPACE));
 
 }  // namespace conv3d
 
 constexpr Conv3dKernel kConv3dFloat32 = conv3d::row<Float32>(conv3d::kName.data());
+constexpr Conv3dKernel kRgbFloat32 =
+    conv3d::rgb_row<Float32>(conv3d::kRgbName.data(), conv3d::kName.data());
 constexpr Conv3dKernel kWinogradFloat32 =
     conv3d::winograd_row<Float32, 1>(conv3d::kWinogradName.data(), conv3d::kName.data());
 constexpr Conv3dKernel kWinogradTimeFloat32 =
@@ -372,6 +404,8 @@ constexpr Conv3dKernel kWinogradTimeFloat32 =
 #if HWY_TARGET == ZOETROPE_CONV3D_BF16_TARGET
 constexpr Conv3dKernel kConv3dPairs = conv3d::row<BFloat16Pairs>("conv3d_bf16_avx512bf16");
 constexpr Conv3dKernel kConv3dExpanded = conv3d::row<BFloat16Expanded>("conv3d_bf16_avx3");
+constexpr Conv3dKernel kRgbExpanded =
+    conv3d::rgb_row<BFloat16Expanded>("conv3d_bf16_rgb_avx3", kConv3dExpanded.layout);
 constexpr Conv3dKernel kWinogradExpanded =
     conv3d::winograd_row<BFloat16Expanded, 1>("conv3d_bf16_winograd_avx3", kConv3dExpanded.layout);
 constexpr Conv3dKernel kWinogradTimeExpanded = conv3d::winograd_row<BFloat16Expanded, 2>(
@@ -379,6 +413,7 @@ constexpr Conv3dKernel kWinogradTimeExpanded = conv3d::winograd_row<BFloat16Expa
 #else
 constexpr Conv3dKernel kConv3dPairs = {};  // of no instruction set
 constexpr Conv3dKernel kConv3dExpanded = {};
+constexpr Conv3dKernel kRgbExpanded = {};
 constexpr Conv3dKernel kWinogradExpanded = {};
 constexpr Conv3dKernel kWinogradTimeExpanded = {};
 #endif
@@ -396,10 +431,12 @@ std::vector<Conv3dKernel> conv3d_kernels(int64_t instruction_sets, Bf16Products 
           {HWY_CHOOSE_TARGET_LIST(kConv3dPairs), HWY_CHOOSE_FALLBACK(kConv3dPairs),
            HWY_CHOOSE_TARGET_LIST(kWinogradTimeExpanded),
            HWY_CHOOSE_FALLBACK(kWinogradTimeExpanded), HWY_CHOOSE_TARGET_LIST(kWinogradExpanded),
-           HWY_CHOOSE_FALLBACK(kWinogradExpanded), HWY_CHOOSE_TARGET_LIST(kConv3dExpanded),
+           HWY_CHOOSE_FALLBACK(kWinogradExpanded), HWY_CHOOSE_TARGET_LIST(kRgbExpanded),
+           HWY_CHOOSE_FALLBACK(kRgbExpanded), HWY_CHOOSE_TARGET_LIST(kConv3dExpanded),
            HWY_CHOOSE_FALLBACK(kConv3dExpanded), HWY_CHOOSE_TARGET_LIST(kWinogradTimeFloat32),
            HWY_CHOOSE_FALLBACK(kWinogradTimeFloat32), HWY_CHOOSE_TARGET_LIST(kWinogradFloat32),
-           HWY_CHOOSE_FALLBACK(kWinogradFloat32), HWY_CHOOSE_TARGET_LIST(kConv3dFloat32),
+           HWY_CHOOSE_FALLBACK(kWinogradFloat32), HWY_CHOOSE_TARGET_LIST(kRgbFloat32),
+           HWY_CHOOSE_FALLBACK(kRgbFloat32), HWY_CHOOSE_TARGET_LIST(kConv3dFloat32),
            HWY_CHOOSE_FALLBACK(kConv3dFloat32)}),
       instruction_sets);
   const auto is_bf16 = [](const Conv3dKernel& row) { return row.operands == DType::kBFloat16; };

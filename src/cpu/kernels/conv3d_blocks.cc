@@ -10,7 +10,7 @@
 namespace zoetrope::cpu {
 namespace {
 
-constexpr int64_t kLineFloats = 16;  // of a cache
+constexpr int64_t kLineFloats = kLineBytes / sizeof(float);
 
 // Splits `count` into the fewest equal parts of at most `limit`, and returns a part's size.
 int64_t even_part(int64_t count, int64_t limit) {
@@ -99,6 +99,13 @@ int64_t conv3d_scratch(const Conv3dArgs& args, const Conv3dTile& tile) {
   return round_up(std::max(with_norm, without), kLineFloats);
 }
 
+int64_t rgb_scratch(const Conv3dArgs& args, const Conv3dTile& tile) {
+  Conv3dArgs widest = args;
+  widest.width = kBlockPixels;
+  widest.first_tap = 0;
+  return round_up(plan_rgb(widest, tile).floats(), kLineFloats);
+}
+
 int64_t winograd_scratch(const Conv3dArgs& args, int64_t frames, const Conv3dTile& tile) {
   WinogradBlocks blocks = winograd_channels(args, frames, tile);
   blocks.block_tiles = round_up(most_tiles(blocks), tile.rows);
@@ -130,11 +137,41 @@ Conv3dBlocks plan_conv3d(const Conv3dArgs& args, const Conv3dTile& tile, int thr
   return blocks;
 }
 
-std::string winograd_refusal(const Conv3dArgs& args) {
-  const bool taps = args.kernel_height == 3 && args.kernel_width == 3;
-  if (!taps || args.stride_space != 1 || args.pad_before != 1 || args.stride_time != 1) {
-    return "only for 3x3 taps, one step apart, with a border of one";
+namespace {
+
+bool is_plain_3x3(const Conv3dArgs& args) {
+  return args.kernel_height == 3 && args.kernel_width == 3 && args.stride_space == 1 &&
+         args.pad_before == 1 && args.stride_time == 1;
+}
+
+constexpr const char* kNotPlain3x3 = "only for 3x3 taps, one step apart, with a border of one";
+
+}  // namespace
+
+std::string rgb_refusal(const Conv3dArgs& args) {
+  if (args.c_in != kRgbChannels) return "only for three input channels";
+  if (!is_plain_3x3(args)) return kNotPlain3x3;
+  return args.store == Conv3dStore::kPlain ? "" : "results are interleaved";
+}
+
+RgbBlocks plan_rgb(const Conv3dArgs& args, const Conv3dTile& tile) {
+  RgbBlocks blocks;
+  blocks.pixels = round_up(even_part(args.width, kBlockPixels), tile.rows);
+  blocks.pieces = divide_up(args.width, blocks.pixels);
+  blocks.items = args.frames * args.height * blocks.pieces;
+  blocks.lines = 3 * (args.kernel_time - args.first_tap);
+  blocks.tile_rows = tile.rows;
+  blocks.panels = divide_up(args.c_out, tile.panel_channels);
+  blocks.panel_channels = tile.panel_channels;
+  blocks.channels = blocks.panels * tile.panel_channels;
+  if (args.shortcut != nullptr) {
+    blocks.shortcut_channels = channels_of_chunk(args.c_shortcut, tile);
   }
+  return blocks;
+}
+
+std::string winograd_refusal(const Conv3dArgs& args) {
+  if (!is_plain_3x3(args)) return kNotPlain3x3;
   if (args.store != Conv3dStore::kPlain) return "results are interleaved";
   constexpr int64_t kLeast = 8;
   constexpr int64_t kMost = 1024;

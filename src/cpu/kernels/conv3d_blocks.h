@@ -26,6 +26,10 @@ inline constexpr int64_t kLeastWinogradTiles = 32;
 // Taps of a chunk, at most.
 inline constexpr int64_t kChunkTaps = 32;
 
+inline constexpr int64_t kLineBytes = 64;  // of a cache
+
+inline void prefetch_to_second_level(const void* address) { __builtin_prefetch(address, 0, 2); }
+
 // What a kernel's registers and caches hold.
 struct Conv3dTile {
   int64_t rows = 0;            // pixels
@@ -78,6 +82,28 @@ struct WinogradBlocks {
   int64_t floats() const { return sums() + weights() + pixels() + totals(); }
 };
 
+// Channels of convs that walk a line's values and not its taps.
+inline constexpr int64_t kRgbChannels = 3;
+
+// How such a conv is cut: items are pieces of an output line, with all output channels.
+struct RgbBlocks {
+  int64_t pieces = 0;  // of a line
+  int64_t pixels = 0;  // of a piece: whole tiles
+  int64_t items = 0;
+  int64_t lines = 0;  // that a piece reads
+  int64_t tile_rows = 0;
+  int64_t panels = 0;
+  int64_t panel_channels = 0;
+  int64_t channels = 0;           // of all panels
+  int64_t shortcut_channels = 1;  // of a chunk of the shortcut
+
+  // Floats of an item's memory, in all and of its parts.
+  int64_t step() const { return (pixels + 2) * kRgbChannels; }  // from line to line
+  int64_t totals() const { return tile_rows * channels; }
+  int64_t weights() const { return lines * 3 * kRgbChannels * channels; }
+  int64_t floats() const { return totals() + channels + weights() + lines * step(); }
+};
+
 struct Conv3dItem {
   int64_t part = 0;
   int64_t first_pixel = 0;  // of the part
@@ -117,6 +143,7 @@ void check_conv3d(const Conv3dArgs& args);
 
 // Conv3dKernel::scratch_floats.
 int64_t conv3d_scratch(const Conv3dArgs& args, const Conv3dTile& tile);
+int64_t rgb_scratch(const Conv3dArgs& args, const Conv3dTile& tile);
 int64_t winograd_scratch(const Conv3dArgs& args, int64_t frames, const Conv3dTile& tile);
 
 Conv3dBlocks plan_conv3d(const Conv3dArgs& args, const Conv3dTile& tile, int threads);
@@ -130,6 +157,11 @@ std::string winograd_time_refusal(const Conv3dArgs& args);
 // frames: of a tile.
 WinogradBlocks plan_winograd(const Conv3dArgs& args, int64_t frames, const Conv3dTile& tile,
                              int threads);
+
+// Why a conv cannot be cut into RgbBlocks, or empty. Reads what Conv3dKernel::refusal does.
+std::string rgb_refusal(const Conv3dArgs& args);
+
+RgbBlocks plan_rgb(const Conv3dArgs& args, const Conv3dTile& tile);
 
 Conv3dItem conv3d_item(const Conv3dBlocks& blocks, int64_t index);
 

@@ -24,8 +24,6 @@
 
 namespace zoetrope::cpu {
 
-constexpr int64_t kLineBytes = 64;  // of a cache
-
 // How operands are stored (uint16_t holds bfloat16) and multiplied.
 struct Float32 {
   using Stored = float;
@@ -90,6 +88,28 @@ struct StoreTo {
   float* totals;
   HWY_INLINE void operator()(int i, int j, FloatVector sums) const {
     hn::StoreU(sums, FloatTag(), totals + (i * vectors + j) * vector_lanes());
+  }
+};
+
+// Loads the weights of kGroup channels for one vector of filters.
+template <int64_t kGroup>
+struct WeightLoader;
+
+template <>
+struct WeightLoader<1> {
+  HWY_INLINE static void load(const float* from, FloatVector (&to)[1]) {
+    to[0] = elementwise::load(from);
+  }
+};
+
+template <>
+struct WeightLoader<2> {  // pairs of bfloat16
+  HWY_INLINE static void load(const uint16_t* from, FloatVector (&to)[2]) {
+    const FloatTag d;
+    const hn::RebindToUnsigned<FloatTag> d32;
+    const auto bits = hn::LoadU(d32, reinterpret_cast<const uint32_t*>(from));
+    to[0] = hn::BitCast(d, hn::ShiftLeft<16>(bits));
+    to[1] = hn::BitCast(d, hn::And(bits, hn::Set(d32, 0xffff0000U)));
   }
 };
 

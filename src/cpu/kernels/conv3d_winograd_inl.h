@@ -65,28 +65,6 @@ HWY_INLINE void transform_tap_lines(FloatVector a, FloatVector b, FloatVector c,
   to[3] = c;
 }
 
-// Loads the weights of kGroup channels for one vector of filters.
-template <int64_t kGroup>
-struct WeightLoader;
-
-template <>
-struct WeightLoader<1> {
-  HWY_INLINE static void load(const float* from, FloatVector (&to)[1]) {
-    to[0] = elementwise::load(from);
-  }
-};
-
-template <>
-struct WeightLoader<2> {  // pairs of bfloat16
-  HWY_INLINE static void load(const uint16_t* from, FloatVector (&to)[2]) {
-    const FloatTag d;
-    const hn::RebindToUnsigned<FloatTag> d32;
-    const auto bits = hn::LoadU(d32, reinterpret_cast<const uint32_t*>(from));
-    to[0] = hn::BitCast(d, hn::ShiftLeft<16>(bits));
-    to[1] = hn::BitCast(d, hn::And(bits, hn::Set(d32, 0xffff0000U)));
-  }
-};
-
 // kFrames: output frames of a tile.
 template <class Operands, int64_t kFrames>
 class WinogradItem {
