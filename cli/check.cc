@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 
 #include "base/fail.h"
@@ -15,6 +14,7 @@
 #include "cli/made_up_input.h"
 #include "cli/model.h"
 #include "cli/report.h"
+#include "cli/standard_streams.h"
 #include "cli/step_errors.h"
 #include "cli/ways.h"
 
@@ -141,15 +141,15 @@ class Comparing {
   int64_t compared_ = 0;
 };
 
-int compare(const Options& options) {
+int compare(const Options& options, const CheckpointDescription& model) {
   const Ways ways = ways_of(options);
   Report report(options, options.json);
-  const bool made_up = options.inputs.empty();
-  if (made_up) check_memory(options, ways, options.measure.size.height, options.measure.size.width);
+  if (model.family.empty()) (void)load(options, ways.reference, report);  // says why it cannot
+  CheckInput input(options, model, report);
+  check_memory(options, ways, model, input);
   const Autoencoder reference = load(options, ways.reference, report);
   const Autoencoder tested = load(options, ways.tested, report);
-  const CheckClip clip = open_check_clip(options, reference.info(), report);
-  if (!made_up) check_memory(options, ways, clip.height, clip.width);
+  const CheckClip clip = input.read();
   CheckResult result = Comparing(tested, reference, clip, report).run();
   result.weights = options.weights;
   result.info = reference.info();
@@ -158,9 +158,9 @@ int compare(const Options& options) {
   result.clip = clip.description();
   result.bounds = bounds_for(tested.info(), reference.info(), options.against.tolerance);
   if (options.json) {
-    std::fputs((to_json(result) + "\n").c_str(), stdout);
+    print(to_json(result) + "\n");
   } else if (!options.quiet) {
-    std::fputs(to_text(result).c_str(), stdout);
+    print(to_text(result));
   }
   return problem_of(result).empty() ? kExitOk : kExitDifferent;
 }
@@ -169,12 +169,13 @@ int compare(const Options& options) {
 
 int run_check(const Options& options) {
   check_weights(options);
-  if (zoetrope::describe(options.weights).module) {
+  const CheckpointDescription model = zoetrope::describe(options.weights);
+  if (model.module) {
     fail(ErrorCode::kUnsupported,
          "{}: a module, whose weights are packed: check the checkpoint that it was made from",
          options.weights);
   }
-  return compare(options);
+  return compare(options, model);
 }
 
 }  // namespace zoetrope::cli

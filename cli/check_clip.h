@@ -4,13 +4,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "cli/fit.h"
 #include "cli/options.h"
 #include "cli/report.h"
 #include "media/video.h"
-#include "zoetrope/autoencoder.h"
+#include "zoetrope/tools.h"
 
 namespace zoetrope::cli {
 
@@ -32,7 +34,31 @@ struct CheckClip {
 };
 
 // The first frames of the input, as many as --frames says, at most, cropped to what the model
-// takes; or a made-up clip. Throws kInvalidArgument, kIo.
-CheckClip open_check_clip(const Options& options, const ModelInfo& model, Report& report);
+// takes; or a made-up clip. Opened, but not read.
+class CheckInput {
+ public:
+  // Throws kInvalidArgument, kIo.
+  CheckInput(const Options& options, const CheckpointDescription& model, Report& report);
+
+  // Without its data, and with as many frames as the input promises.
+  const CheckClip& clip() const { return clip_; }
+
+  // That its data will take.
+  double bytes() const;
+
+  // Once. Throws kIo.
+  CheckClip read();
+
+ private:
+  void make_up(const media::FrameSize& size, int64_t stride);
+  void open(const Options& options, int64_t stride, Report& report);
+  void read_frames();
+
+  int64_t most_frames_;  // --frames
+  int64_t temporal_stride_;
+  CheckClip clip_;
+  std::unique_ptr<media::VideoReader> reader_;  // empty: the clip is made up
+  FittedSize fitted_;
+};
 
 }  // namespace zoetrope::cli

@@ -2,7 +2,6 @@
 #include "cli/check_memory.h"
 
 #include <algorithm>
-#include <string>
 
 #include "base/fail.h"
 #include "base/machine.h"
@@ -33,40 +32,40 @@ double bytes_of_results(const PlanDescription& plan) {
 
 struct Need {
   double results = 0;
-  double side = 0;  // a model on the host and its Streams
+  double side = 0;  // a model on the host, both halves, and its Streams
 };
 
-Need need_of(const Options& options, const LoadOptions& way, int64_t height, int64_t width) {
-  const CheckpointDescription model = zoetrope::describe(options.weights);
-  const bool on_host = way.device == "cpu";
+Need need_of(const Options& options, const LoadOptions& way, const CheckpointDescription& model,
+             const CheckClip& clip) {
   Need need;
-  double weights = 0;
   const auto add = [&](const char* entry) {
     const PlanDescription plan = describe_plan(
-        options.weights, {.entry = entry, .height = height, .width = width, .frames = 5}, way);
+        options.weights, {.entry = entry, .height = clip.height, .width = clip.width}, way);
     need.results = std::max(need.results, bytes_of_results(plan));
-    if (!on_host) return;
-    weights = std::max(weights, static_cast<double>(plan.memory.weights));
-    need.side += static_cast<double>(plan.memory.total() - plan.memory.weights);
+    if (way.device == "cpu") need.side += static_cast<double>(plan.memory.total());
   };
   if (model.encoder_base_dim != 0) add("encode.next");
   if (model.decoder_base_dim != 0) add("decode.next");
-  need.side += weights;
   return need;
 }
 
 }  // namespace
 
-void check_memory(const Options& options, const Ways& ways, int64_t height, int64_t width) {
-  const Need reference = need_of(options, ways.reference, height, width);
-  const Need tested = need_of(options, ways.tested, height, width);
-  const double needed = reference.results + reference.side + tested.side;
+void check_memory(const Options& options, const Ways& ways, const CheckpointDescription& model,
+                  const CheckInput& input) {
+  const CheckClip& clip = input.clip();
+  const Need reference = need_of(options, ways.reference, model, clip);
+  const Need tested = need_of(options, ways.tested, model, clip);
+  const double needed = reference.results + reference.side + tested.side + input.bytes();
   const auto there = static_cast<double>(total_memory());
   if (needed <= there) return;
   fail(ErrorCode::kOutOfMemory,
-       "check: {}x{} needs {:.0f} MiB of this machine's {:.0f} MiB, {:.0f} of it is values of "
-       "steps that are compared; use a smaller --size",
-       width, height, mebibytes(needed), mebibytes(there), mebibytes(reference.results));
+       "check: {} frame{} of {}x{} need{} {:.0f} MiB of this machine's {:.0f} MiB: {:.0f} for "
+       "values of steps that are compared, {:.0f} for the clip; use a smaller --size{}",
+       clip.frames, clip.frames == 1 ? "" : "s", clip.width, clip.height,
+       clip.frames == 1 ? "s" : "", mebibytes(needed), mebibytes(there),
+       mebibytes(reference.results), mebibytes(input.bytes()),
+       clip.frames == 1 ? "" : " or fewer --frames");
 }
 
 }  // namespace zoetrope::cli

@@ -189,7 +189,7 @@ std::string to_json(const CheckResult& result) {
                  {"within_bounds", problem.empty()},
                  {"problem", problem}};
   for (const StepError& row : result.rows) object["steps"].push_back(to_json(row, result.bounds));
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_line(object);
 }
 
 }  // namespace zoetrope::cli

@@ -132,4 +132,9 @@ void Decoding::push(int64_t count, const float* latent) {
   sink_(crop_frames(frames, {0, 0, settings_.height, settings_.width}, cropped_));
 }
 
+NotFinite Decoding::not_finite(int64_t kept) const {
+  const NotFinite all = stream_.not_finite();
+  return all.first_frame < kept ? all : NotFinite{};
+}
+
 }  // namespace zoetrope::cli

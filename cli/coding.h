@@ -81,8 +81,9 @@ class Decoding {
   // float32 [C, count, h, w]
   void push(int64_t count, const float* latent);
 
-  // In the frames so far.
-  NotFinite not_finite() const { return stream_.not_finite(); }
+  // In the frames so far, whole ones; none if the first `kept` frames, those that were not cut off,
+  // have none.
+  NotFinite not_finite(int64_t kept) const;
 
  private:
   const ModelInfo& info_;

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -11,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/report.h"
+#include "cli/standard_streams.h"
 #include "zoetrope/tools.h"
 
 namespace zoetrope::cli {
@@ -50,8 +50,7 @@ void print_json(const Options& options, const Conversion& conversion) {
                                        {"not_finite", conversion.not_finite},
                                        {"unknown", conversion.unknown},
                                        {"lost", conversion.lost}};
-  std::fputs((line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n").c_str(),
-             stdout);
+  print(json_line(line) + "\n");
 }
 
 void print_text(const Options& options, const Conversion& conversion) {
@@ -61,7 +60,7 @@ void print_text(const Options& options, const Conversion& conversion) {
   const std::string text = fmt::format("{} ({}) -> {}: {} tensors, {:.1f} MiB{}", options.inputs[0],
                                        conversion.format, options.output, conversion.tensors,
                                        static_cast<double>(conversion.bytes) / (1 << 20), renamed);
-  std::fputs((one_line(text) + "\n").c_str(), stdout);
+  print(one_line(text) + "\n");
 }
 
 }  // namespace
@@ -90,8 +89,8 @@ int run_convert(const Options& options) {
   }
   if (conversion.not_finite > 0) {
     report.note(
-        fmt::format("{} values are NaN or infinite, kept as they are: frames and latents "
-                    "will be, too",
+        fmt::format("{} values are NaN or infinite, kept as they are: encode and decode will "
+                    "refuse them",
                     conversion.not_finite));
   }
   if (!conversion.lost.empty()) report.note(conversion.lost);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/debugging.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,11 +16,11 @@ namespace zoetrope::cli {
 namespace {
 
 // Of all values that the command's steps make, as StepEvent::results calls them.
-std::vector<std::string> value_names(const Options& options) {
+std::vector<std::string> value_names(const Options& options, int64_t height, int64_t width) {
   std::vector<std::string> names;
   const auto add = [&](const char* entry) {
-    const PlanDescription plan =
-        describe_plan(options.weights, {.entry = entry, .height = 64, .width = 64}, options.load);
+    const PlanDescription plan = describe_plan(
+        options.weights, {.entry = entry, .height = height, .width = width}, options.load);
     for (const BufferDescription& buffer : plan.buffers) {
       if (buffer.kind == "input") names.push_back(buffer.name);
     }
@@ -55,7 +57,8 @@ void Debugging::observe(StreamOptions& stream, const Autoencoder& model, const s
                         int64_t height, int64_t width) {
   const bool check_finite = options_.debug.check_finite;
   if (!check_finite && !dump_) return;
-  if (dump_) dump_->check(value_names(options_));
+  if (dump_ && !steps_checked_) dump_->check(value_names(options_, height, width));
+  steps_checked_ = true;
   std::shared_ptr<FiniteCheck> check;
   if (check_finite) {
     StreamOptions same = stream;
@@ -68,6 +71,14 @@ void Debugging::observe(StreamOptions& stream, const Autoencoder& model, const s
     if (dump_) (*dump_)(event);
     if (check) (*check)(event);
   };
+}
+
+void Debugging::finish(Report& report) const {
+  if (!dump_ || dump_->wrote()) return;
+  report.note(
+      fmt::format("--steps {}: matches only steps after the first frame, and this input has one: "
+                  "nothing was written to {}",
+                  options_.debug.steps, options_.debug.dump));
 }
 
 }  // namespace zoetrope::cli

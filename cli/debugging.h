@@ -7,6 +7,7 @@
 
 #include "cli/inputs.h"
 #include "cli/options.h"
+#include "cli/report.h"
 #include "cli/step_dump.h"
 #include "zoetrope/autoencoder.h"
 
@@ -19,13 +20,17 @@ class Debugging {
 
   // Makes a Stream of `model` on `input` run the checks that are asked for. `height` and `width`:
   // of its video. This object outlives the Stream. Throws kInvalidArgument if --steps matches
-  // nothing.
+  // nothing; asked once, as all Streams of a command are of one input.
   void observe(StreamOptions& stream, const Autoencoder& model, const std::string& input,
                int64_t height, int64_t width);
+
+  // After the input: a note if --dump wrote nothing of it.
+  void finish(Report& report) const;
 
  private:
   const Options& options_;
   std::optional<StepDump> dump_;
+  bool steps_checked_ = false;
 };
 
 }  // namespace zoetrope::cli

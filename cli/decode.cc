@@ -72,6 +72,7 @@ class DecodeCommand {
     }
     writer->finish();
     report_.progress().finish();
+    debugging_.finish(report_);
 
     outcome.frames = frames;
     outcome.height = target.height;
@@ -151,7 +152,7 @@ class DecodeCommand {
       check_interrupted();
       decoding.push(count, block.data());
     }
-    return decoding.not_finite();
+    return decoding.not_finite(frames);
   }
 
   // Finishes what there is of an output whose decoding failed.

@@ -51,6 +51,7 @@ class EncodeCommand {
     const int64_t frames = input_.encode_all(encoding);
     writer->finish(source(video, fitted, frames));
     report_.progress().finish();
+    debugging_.finish(report_);
 
     Outcome outcome;
     outcome.frames = frames;
@@ -58,6 +59,7 @@ class EncodeCommand {
     outcome.width = fitted.source_width;
     outcome.latent_frames = encoding.latent_frames();
     outcome.not_finite = encoding.not_finite();
+    outcome.latents = true;
     outcome.seconds = timer.seconds();
     return outcome;
   }

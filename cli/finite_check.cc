@@ -37,8 +37,7 @@ int64_t first_bad(const std::vector<float>& values, const StepEvent& event, int6
 std::string kind_of(float value, int64_t channels) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return "infinity";
-  return fmt::format("values beyond {:.2g}, which norms turn to zeros,",
-                     largest_for_norm(channels));
+  return fmt::format("values beyond {:.2g}, too large for norms,", largest_for_norm(channels));
 }
 
 bool decodes(const StepEvent& event) { return event.entry.starts_with("decode"); }
@@ -64,7 +63,8 @@ bool works_on_made_up_input(const Autoencoder& model, bool decode, StreamOptions
   options.video = {Layout::kTHWC, Range::kSigned, DType::kFloat32};
   options.scale = LatentScale::kNormalized;
   std::vector<float> latents = made_up_latents(info.latent_channels, 2, height, width);
-  std::vector<float> video = made_up_clip(frames, options.height, options.width);
+  std::vector<float> video(static_cast<size_t>(frames * options.height * options.width * 3));
+  make_up_clip(frames, options.height, options.width, video.data());
   TensorView latents_view;
   latents_view.data = latents.data();
   latents_view.shape = {info.latent_channels, 2, height, width};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/made_up_input.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -28,9 +29,7 @@ Color color_at(double time, double row, double column) {
 
 }  // namespace
 
-std::vector<float> made_up_clip(int64_t frames, int64_t height, int64_t width) {
-  std::vector<float> values;
-  values.reserve(static_cast<size_t>(frames * height * width * 3));
+void make_up_clip(int64_t frames, int64_t height, int64_t width, float* values) {
   for (int64_t t = 0; t < frames; ++t) {
     for (int64_t y = 0; y < height; ++y) {
       for (int64_t x = 0; x < width; ++x) {
@@ -38,11 +37,10 @@ std::vector<float> made_up_clip(int64_t frames, int64_t height, int64_t width) {
         const Color color = color_at(static_cast<double>(t) / kFramesOfMotion,
                                      static_cast<double>(y) / static_cast<double>(height),
                                      static_cast<double>(x) / static_cast<double>(width));
-        values.insert(values.end(), color.begin(), color.end());
+        values = std::ranges::copy(color, values).out;
       }
     }
   }
-  return values;
 }
 
 std::vector<float> made_up_latents(int64_t channels, int64_t frames, int64_t height,

@@ -43,7 +43,9 @@ std::string to_json(const Outcome& outcome) {
     line["latent_frames"] = outcome.latent_frames;
     line["seconds"] = outcome.seconds;
     line["fps"] = rate(outcome);
-    line["not_finite"] = outcome.not_finite.values;
+    const NotFinite& bad = outcome.not_finite;
+    line["not_finite"] = bad.values;
+    line["not_finite_first_frame"] = bad.values > 0 ? Json(bad.first_frame) : Json();
   }
   if (outcome.quality) {
     line["psnr"] = finite(outcome.quality->psnr);
@@ -130,8 +132,9 @@ void Report::outcome(const Outcome& outcome) {
   progress_.clear();
   if (outcome.not_finite.values > 0) {
     note(fmt::format(
-        "{}: {} values came out NaN or infinite, the first in frame {}: --check-finite tells why",
-        outcome.output, outcome.not_finite.values, outcome.not_finite.first_frame));
+        "{}: {} values came out NaN or infinite, the first in {} {}: --check-finite tells why",
+        outcome.output, outcome.not_finite.values, outcome.latents ? "latent frame" : "frame",
+        outcome.not_finite.first_frame));
   }
   if (outcome.status == Status::kDone) ++done_;
   if (outcome.status == Status::kSkipped) ++skipped_;

@@ -40,7 +40,10 @@ struct Outcome {
   double seconds = 0;
   std::optional<media::Quality> quality;
   std::optional<Comparison> comparison;
-  NotFinite not_finite;  // of what was made, frames counted in the output
+  // Of what was made, counted before padding is cut off; none if all are in frames that were.
+  // Frames are those of the output: latent ones if it holds latents.
+  NotFinite not_finite;
+  bool latents = false;  // the output holds latents
   std::string error;
 };
 

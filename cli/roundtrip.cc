@@ -108,13 +108,14 @@ class RoundtripCommand {
         input_.encode_all(encoding, [&](const media::Frames& block) { originals.add(block); });
     writer->finish();
     report_.progress().finish();
+    debugging_.finish(report_);
 
     Outcome outcome;
     outcome.frames = frames;
     outcome.height = fitted.source_height;
     outcome.width = fitted.source_width;
     outcome.latent_frames = encoding.latent_frames();
-    outcome.not_finite = decoding.not_finite();
+    outcome.not_finite = decoding.not_finite(frames);
     outcome.seconds = timer.seconds();
     outcome.quality = meter.result();
     return outcome;

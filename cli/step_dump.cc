@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 #include <utility>
 
 #include "base/fail.h"
+#include "base/file_writer.h"
 #include "base/output_file.h"
 #include "cli/step_values.h"
 #include "cli/suggestion.h"
@@ -53,13 +53,15 @@ void StepDump::write(const StepResult& result) {
                                                         frames + shape.frames - 1);
   read(result, values_);
   PendingOutput output(path.string());
-  std::ofstream file(output.temporary_path(), std::ios::binary);
   const std::array<int64_t, 4> extents = {shape.frames, shape.height, shape.width, shape.channels};
-  file << media::npy_header(DType::kFloat32, extents);
-  file.write(reinterpret_cast<const char*>(values_.data()),
-             static_cast<std::streamsize>(values_.size() * sizeof(float)));
-  file.close();
-  if (!file) fail(ErrorCode::kIo, "{}: cannot be written; is the disk full?", path.string());
+  try {
+    FileWriter file(output.temporary_path());
+    file.write(media::npy_header(DType::kFloat32, extents));
+    file.write(values_.data(), values_.size() * sizeof(float));
+    file.close();
+  } catch (const Error& error) {
+    throw output.in_its_name(error);
+  }
   output.commit();
   frames += shape.frames;
 }

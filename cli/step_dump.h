@@ -24,6 +24,8 @@ class StepDump {
   // video, so that the files do not depend on how the video was cut, but for their number.
   void operator()(const StepEvent& event);
 
+  bool wrote() const { return !frames_.empty(); }
+
  private:
   void write(const StepResult& result);
 

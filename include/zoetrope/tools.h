@@ -108,6 +108,8 @@ struct CheckpointDescription {
   int64_t encoder_base_dim = 0;  // 0: no encoder
   int64_t decoder_base_dim = 0;
   int64_t latent_channels = 0;
+  int64_t spatial_stride = 0;   // as in ModelInfo; 0: not of a known model
+  int64_t temporal_stride = 0;  // the same
   int64_t parameters = 0;
   std::vector<TensorDescription> tensors;  // sorted by name
   std::vector<std::string> unknown;        // tensors of no layer, ignored
@@ -120,7 +122,8 @@ ZOETROPE_API CheckpointDescription describe(const std::string& weights);
 
 // Packs the weights for a target and writes them to `path` as a module, which loads without
 // packing. The target is options.target, else that of options.device; with options.target no device
-// is needed. The same input gives the same bytes. Throws as Autoencoder::load, and kIo.
+// is needed. The same input gives the same bytes. Throws as Autoencoder::load, kIo, and kUnsupported
+// for a module.
 ZOETROPE_API void write_module(const std::string& weights, const std::string& path,
                                const LoadOptions& options = {});
 

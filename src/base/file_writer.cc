@@ -5,9 +5,23 @@
 #include <cstring>
 #include <utility>
 
+#include "base/checked_math.h"
 #include "base/fail.h"
 
 namespace zoetrope {
+
+std::string why_not_written(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return "the disk is full: make room, or name an output elsewhere";
+    case EFBIG:
+      return "the file would be too large: raise the limit of ulimit -f, or name an output on "
+             "another file system";
+    default:
+      return std::strerror(error);
+  }
+}
 
 FileWriter::FileWriter(std::string path)
     : path_(std::move(path)), file_(std::fopen(path_.c_str(), "wb")) {
@@ -20,7 +34,9 @@ void FileWriter::write(const void* data, size_t size) {
 }
 
 void FileWriter::pad(size_t alignment) {
-  write(std::string((alignment - size_ % alignment) % alignment, '\0'));
+  const auto size = static_cast<int64_t>(size_);
+  write(std::string(static_cast<size_t>(round_up(size, static_cast<int64_t>(alignment)) - size),
+                    '\0'));
 }
 
 void FileWriter::close() {
@@ -28,9 +44,7 @@ void FileWriter::close() {
 }
 
 void FileWriter::refuse(const char* what) const {
-  const bool full = errno == ENOSPC || errno == EDQUOT;
-  fail(ErrorCode::kIo, "{}: {}: {}", path_, what,
-       full ? "the disk is full: make room, or name an output elsewhere" : std::strerror(errno));
+  fail(ErrorCode::kIo, "{}: {}: {}", path_, what, why_not_written(errno));
 }
 
 }  // namespace zoetrope

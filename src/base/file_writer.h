@@ -10,6 +10,9 @@
 
 namespace zoetrope {
 
+// What `error`, an errno, says of a file that cannot be written, with the way out if there is one.
+std::string why_not_written(int error);
+
 class FileWriter {
  public:
   // Throws kIo, as do the others, naming the path.

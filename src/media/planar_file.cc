@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "base/fail.h"
+#include "base/file_writer.h"
 
 namespace zoetrope::media {
 namespace {
@@ -28,7 +28,7 @@ PlanarFile::PlanarFile(const std::string& path, std::string name, const PlanarLa
 }
 
 void PlanarFile::check() {
-  if (!file_) fail(ErrorCode::kIo, "{}: cannot write: {}", name_, std::strerror(errno));
+  if (!file_) fail(ErrorCode::kIo, "{}: cannot write: {}", name_, why_not_written(errno));
 }
 
 int64_t PlanarFile::offset(int64_t plane, int64_t frame, int64_t capacity) const {

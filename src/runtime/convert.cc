@@ -192,7 +192,7 @@ class Converter {
     if (to_folder()) {
       check_folder(path);
       const fs::path name = fs::path(path).filename();
-      if (name != "." && name != ".." && name != "/" && !name.empty()) return;
+      if (name != "." && name != ".." && !name.empty()) return;
       fail(ErrorCode::kIo, "{}: this folder cannot be replaced by a new one: name one in it",
            output_);
     }

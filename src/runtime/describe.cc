@@ -30,8 +30,10 @@ void describe_config(CheckpointDescription& description, const models::Config& c
   description.naming = config.naming;
   description.encoder_base_dim = config.encoder.base_dim;
   description.decoder_base_dim = config.decoder.base_dim;
-  description.latent_channels = config.encoder.base_dim != 0 ? config.encoder.latent_channels
-                                                             : config.decoder.latent_channels;
+  const models::HalfConfig& half = config.encoder.base_dim != 0 ? config.encoder : config.decoder;
+  description.latent_channels = half.latent_channels;
+  description.spatial_stride = half.spatial_stride;
+  description.temporal_stride = half.temporal_stride;
 }
 
 void describe_model(CheckpointDescription& description,

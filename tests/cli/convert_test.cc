@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command around zoetrope::convert, which tests/runtime/convert_test.cc covers.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "tests/base/scratch_folder.h"
@@ -11,7 +13,9 @@
 namespace zoetrope::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class ConvertCommand : public ::testing::Test {
  protected:
@@ -52,6 +56,18 @@ TEST_F(ConvertCommand, ReplacesOnlyWhenAsked) {
   folder_.write("folder/mine", "mine");
   expect_failure(folder_.path(), 3, "found mine in it",
                  {"convert", "random:8", "-o", folder_.path("folder/"), "-y"});
+}
+
+// Files may not grow beyond 8 KiB (16 blocks).
+TEST_F(ConvertCommand, NamesAnOutputThatCannotBeWritten) {
+  const ScratchFolder messages;
+  const std::string command =
+      fmt::format("ulimit -f 16; trap '' XFSZ; {} convert random:8 -o {} 2> {}", ZOETROPE_PROGRAM,
+                  output_, messages.path("err"));
+  EXPECT_NE(std::system(command.c_str()), 0);
+  EXPECT_THAT(read_file(messages.path("err")),
+              AllOf(HasSubstr(output_ + ": cannot write"), HasSubstr("ulimit -f")));
+  EXPECT_THAT(names_in(folder_.path()), IsEmpty());
 }
 
 TEST_F(ConvertCommand, RefusesWhatMeansNothing) {

@@ -30,16 +30,18 @@ const GoldenFile& golden() {
   return file;
 }
 
-// The tiny checkpoint with all of one tensor's values so large; as large as they can be.
+// The tiny checkpoint with all values of one tensor of `magnitude`, each with its sign, after the
+// first `from` of them.
 std::string damaged_weights(const ScratchFolder& folder, const std::string& name,
-                            float magnitude = 3e38F) {
+                            float magnitude = 3e38F, double from = 0) {
   const auto checkpoint = open_checkpoint(data_file("wan_2.1_vae.safetensors"));
   std::vector<std::vector<float>> values;
   std::vector<NamedTensor> tensors;
   for (const TensorInfo& tensor : checkpoint->tensors()) {
     values.push_back(checkpoint->read(tensor.name));
-    for (float& value : values.back()) {
-      if (tensor.name == name) value = std::copysign(magnitude, value);
+    const size_t first = static_cast<size_t>(from * static_cast<double>(values.back().size()));
+    for (size_t i = first; i < values.back().size() && tensor.name == name; ++i) {
+      values.back()[i] = std::copysign(magnitude, values.back()[i]);
     }
     NamedTensor named;
     named.name = tensor.name;
@@ -134,13 +136,40 @@ TEST_F(Debugging, OutputsThatAreNotFiniteAreNoted) {
                                                path(output))));
   }
   const Finished run = decode("large.npy", {"--json", "--quiet"});
-  EXPECT_EQ(json::parse(run.out, nullptr, false).at("not_finite"), 36864);
+  const json line = json::parse(run.out, nullptr, false);
+  EXPECT_EQ(line.at("not_finite"), 36864);
+  EXPECT_EQ(line.at("not_finite_first_frame"), 1);
   EXPECT_EQ(run.err, "");
-  EXPECT_THAT(decode("latent.npy", {}).err, Not(HasSubstr("NaN")));
+  const Finished finite = decode("latent.npy", {"--json"});
+  EXPECT_EQ(json::parse(finite.out, nullptr, false).at("not_finite_first_frame"), json());
+  EXPECT_THAT(finite.err, Not(HasSubstr("NaN")));
   const std::string weights = damaged_weights(folder_, "encoder.middle.0.residual.2.weight");
   const Finished encoded =
       zoetrope({"encode", path("video.npy"), "-o", path("out.safetensors"), "--weights", weights});
-  EXPECT_THAT(encoded.err, HasSubstr("the first in frame 0: --check-finite"));
+  EXPECT_THAT(encoded.err, HasSubstr("the first in latent frame 0: --check-finite"));
+}
+
+// The first of the time convs makes every second pair of frames from the latter half of its weight.
+TEST_F(Debugging, WhatIsNotFiniteInPaddingAloneIsNotNoted) {
+  const std::string weights =
+      damaged_weights(folder_, "decoder.upsamples.3.time_conv.weight", 3e38F, 0.5);
+  for (const int64_t kept : {3, 4}) {
+    const std::string latents = path(fmt::format("{}.safetensors", kept));
+    const auto writer =
+        media::open_latent_writer(latents, {.channels = 16, .height = 4, .width = 6});
+    writer->write({.count = 2, .latent = latent_.values.data()});
+    media::LatentSource source;
+    source.frames = kept;
+    writer->finish(source);
+    const Finished run =
+        zoetrope({"decode", latents, "-o", path("out.npy"), "-y", "--json", "--weights", weights});
+    ASSERT_EQ(run.status, 0) << run.err;
+    const json line = json::parse(run.out, nullptr, false);
+    EXPECT_EQ(line.at("frames"), kept);
+    EXPECT_EQ(line.at("not_finite") > 0, kept == 4);
+    EXPECT_EQ(line.at("not_finite_first_frame"), kept == 4 ? json(3) : json());
+    EXPECT_EQ(run.err.find("the first in frame 3") != std::string::npos, kept == 4) << run.err;
+  }
 }
 
 TEST_F(Debugging, CheckFiniteTellsWhatOverflowsInANorm) {
@@ -152,7 +181,7 @@ TEST_F(Debugging, CheckFiniteTellsWhatOverflowsInANorm) {
   Words checked = words;
   checked[3] = path("checked.npy");
   checked.emplace_back("--check-finite");
-  expect_failure(folder_.path(), 4, "which norms turn to zeros, is decoder.middle.0", checked);
+  expect_failure(folder_.path(), 4, "too large for norms, is decoder.middle.0", checked);
 }
 
 TEST_F(Debugging, CheckFiniteNamesTheInputAmongMany) {
@@ -189,6 +218,19 @@ TEST_F(Debugging, DumpsTheSameFilesWhateverIsFused) {
     const Array b = read_npy(path("b/" + name));
     EXPECT_EQ(a.shape, b.shape) << name;
   }
+}
+
+TEST_F(Debugging, DumpSaysThatAnInputOfOneFrameHasNoSuchSteps) {
+  write_npy(path("one.npy"), Array::zeros({16, 1, 4, 6}));
+  const std::string interleave = "decoder.upsamples.3.interleave";
+  const Finished one = decode("one.npy", {"--dump", path("a"), "--steps", interleave});
+  EXPECT_EQ(one.status, 0);
+  EXPECT_THAT(one.err, HasSubstr("--steps decoder.upsamples.3.interleave: matches only steps after "
+                                 "the first frame, and this input has one: nothing was written"));
+  EXPECT_THAT(names_in(path("a")), IsEmpty());
+  const Finished three = decode("latent.npy", {"--dump", path("b"), "--steps", interleave});
+  EXPECT_THAT(three.err, Not(HasSubstr("--steps")));
+  EXPECT_FALSE(names_in(path("b")).empty());
 }
 
 TEST_F(Debugging, DumpRefusesWhatMeansNothing) {
@@ -310,8 +352,14 @@ TEST(Check, RefusesWhatMeansNothing) {
   refuse(2, "--disable-pass nothing", {"--disable-pass", "nothing"});
   refuse(2, "one argument too many", {"a.mp4", "b.mp4"});
   refuse(3, "nowhere.mp4", {folder.path("nowhere.mp4")});
-  refuse(6, "is values of steps that are compared; use a smaller --size",
-         {"--size", "16384x16384", "--frames", "1"});
+  Array clip = Array::zeros({3, 1, 16, 16});
+  clip.values[0] = -1;
+  write_npy(folder.path("clip.npy"), clip);
+  const Words huge = {"check", "--weights", "random:96", "--size", "16384x16384"};
+  Words of_clip = huge;
+  of_clip.push_back(folder.path("clip.npy"));
+  expect_failure(folder.path(), 6, "for the clip; use a smaller --size or fewer --frames", huge);
+  expect_failure(folder.path(), 6, "1 frame of 16384x16384 needs", of_clip);
   expect_failure(folder.path(), 2, "no weights", {"check"});
 }
 

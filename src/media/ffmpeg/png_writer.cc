@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <system_error>
 
 #include "base/fail.h"
+#include "base/file_writer.h"
 #include "base/output_file.h"
 #include "media/ffmpeg/encoder.h"
 #include "media/frame_folder.h"
@@ -99,7 +99,7 @@ class PngWriter final : public VideoWriter {
     const int reason = errno;
     std::error_code ignored;
     fs::remove(path, ignored);  // only whole frames are kept
-    fail(ErrorCode::kIo, "{}: cannot write: {}", output_.path(), std::strerror(reason));
+    fail(ErrorCode::kIo, "{}: cannot write: {}", output_.path(), why_not_written(reason));
   }
 
   WriteOptions options_;
