@@ -122,8 +122,8 @@ ZOETROPE_API CheckpointDescription describe(const std::string& weights);
 
 // Packs the weights for a target and writes them to `path` as a module, which loads without
 // packing. The target is options.target, else that of options.device; with options.target no device
-// is needed. The same input gives the same bytes. Throws as Autoencoder::load, kIo, and kUnsupported
-// for a module.
+// is needed. The same input gives the same bytes. Throws as Autoencoder::load, kIo, and
+// kUnsupported for a module.
 ZOETROPE_API void write_module(const std::string& weights, const std::string& path,
                                const LoadOptions& options = {});
 

@@ -27,8 +27,9 @@ constexpr size_t kAlignment = 64;  // a cache line, and the widest vector
 // own.
 void* allocate_in_large_pages(size_t bytes, size_t alignment) {
   if (bytes < 2 * kHugePage) return std::aligned_alloc(alignment, bytes);
-  void* data = std::aligned_alloc(kHugePage, bytes);
-  if (data != nullptr) prefer_huge_pages(data, bytes / kHugePage * kHugePage);
+  void* data = nullptr;
+  if (posix_memalign(&data, kHugePage, bytes) != 0) return nullptr;
+  prefer_huge_pages(data, bytes / kHugePage * kHugePage);
   return data;
 }
 

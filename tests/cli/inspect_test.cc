@@ -30,10 +30,9 @@ TEST(Inspect, ShowsThePlanOfAnEntry) {
   EXPECT_EQ(plan["kind"], "plan");
   EXPECT_EQ(plan["width"], 64);
   EXPECT_GT(plan["steps"].size(), 50U);
-  EXPECT_EQ(plan["memory"]["total"], plan["memory"]["weights"].get<int64_t>() +
-                                         plan["memory"]["state"].get<int64_t>() +
-                                         plan["memory"]["arena"].get<int64_t>() +
-                                         plan["memory"]["scratch"].get<int64_t>());
+  EXPECT_EQ(plan["memory"]["total"],
+            plan["memory"]["weights"].get<int64_t>() + plan["memory"]["state"].get<int64_t>() +
+                plan["memory"]["arena"].get<int64_t>() + plan["memory"]["scratch"].get<int64_t>());
 }
 
 TEST(Inspect, ShowsWhatAPassDoes) {
